@@ -1,0 +1,1 @@
+"""The commands: parse, one call, an exit code."""

@@ -1,0 +1,33 @@
+"""Show every setting, its value and where that came from."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+from agentos.errors import UsageError
+from agentos.home import home_path
+from agentos.settings import resolve
+
+
+def show_config(args: argparse.Namespace) -> int:
+    """Print the settings that a command in this repository would use."""
+    home = home_path(os.environ)
+    try:
+        values = resolve({}, os.environ, (args.repo or Path.cwd()).absolute(), home / "config.toml")
+    except UsageError as error:
+        print(f"agentos config: {error}", file=sys.stderr)
+        return 2
+    if args.json:
+        settings = {name: {"value": v.value, "origin": v.origin} for name, v in values.items()}
+        print(json.dumps({"schema": 1, "home": str(home), "settings": settings}, indent=2))
+        return 0
+    rows = [("home", str(home), "environment" if "AGENTOS_HOME" in os.environ else "default")]
+    rows += [(name, str(value.value), value.origin) for name, value in values.items()]
+    widths = [max(len(row[column]) for row in rows) for column in range(2)]
+    for name, text, origin in rows:
+        print(f"{name.ljust(widths[0])}  {text.ljust(widths[1])}  {origin}")
+    return 0

@@ -1,0 +1,63 @@
+"""Run a batch on a console and turn its end into an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import traceback
+from collections.abc import Mapping
+
+from agentos.batch import run_batch
+from agentos.console import Console
+from agentos.errors import UsageError
+from agentos.home import Home
+from agentos.plan.preview import Options, look_ahead
+from agentos.report.summary import Summary
+from agentos.shutdown import die_by
+
+
+def execute(options: Options, home: Home, args: argparse.Namespace, color: str, environ: Mapping[str, str]) -> int:
+    """Run the batch, show its summary last, and return how it ended."""
+    preview = look_ahead(options, home)
+    console = Console(
+        color=color,
+        quiet=args.quiet,
+        verbose=args.verbose,
+        prefix=not args.no_prefix,
+        group=args.group,
+        only=frozenset(args.only),
+        json_mode=args.json,
+        environ=environ,
+    )
+    try:
+        with console:
+            _warn(options, console)
+            summary, ending = run_batch(options, preview, console, environ)
+            console.data(_render(summary, args))
+    except UsageError:
+        raise
+    except Exception as error:
+        print(f"{options.command.split()[0]}: internal error: {error}", file=sys.stderr)
+        if args.verbose:
+            traceback.print_exc()
+        return 3
+    if console.stdout_closed.is_set():
+        return die_by(signal.SIGPIPE)
+    if ending is not None:
+        return die_by(ending)
+    return 1 if summary.failed else 75 if summary.is_interrupted else 0
+
+
+def _warn(options: Options, console: Console) -> None:
+    if options.drafter.split(":")[0] == "offline":
+        console.say("offline: designs are drafted and reviewed by rules, no model is asked")
+
+
+def _render(summary: Summary, args: argparse.Namespace) -> str:
+    if args.json:
+        return json.dumps(summary.to_json(), indent=2) + "\n"
+    if args.quiet:
+        return summary.counts_line() + "\n" + (summary.retry_line() + "\n" if summary.failed else "")
+    return summary.render()

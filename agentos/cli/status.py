@@ -1,0 +1,105 @@
+"""Tell how every item stands, from what is on disk; nothing is locked, opened for writing or created."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from agentos.errors import UsageError
+from agentos.home import Home, home_path, repository_key
+from agentos.inbox.directory import DirectoryInbox
+from agentos.locks import read_holder
+from agentos.plan.selection import Ledger, Standing
+from agentos.task import Task, Workflow
+
+SHOWN_AT_MOST = 200
+RUNNING = "running"
+PENDING = "pending"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """How one item stands."""
+
+    label: str
+    status: str
+    failure: str | None = None
+    message: str = ""
+    updated: str = ""
+    artefact: str = ""
+
+
+def show_status(args: argparse.Namespace) -> int:
+    """Print the counts and every item that is not simply waiting or approved."""
+    repository = (args.repo or Path.cwd()).absolute()
+    try:
+        if not repository.is_dir():
+            raise UsageError(f"{repository}: no such folder; give the repository with --repo DIR")
+        home = Home(home_path(os.environ))
+        rows = [row for workflow in Workflow for row in read_status(home, repository, workflow)]
+    except UsageError as error:
+        print(f"agentos status: {error}", file=sys.stderr)
+        return 2
+    if args.json:
+        items = [{**asdict(row), "class": row.failure} for row in rows]
+        document = {
+            "schema": 1,
+            "repository": str(repository),
+            "counts": Counter(r.status for r in rows),
+            "items": items,
+        }
+        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+    else:
+        sys.stdout.write(_render(rows))
+    return 0
+
+
+def read_status(home: Home, repository: Path, workflow: Workflow) -> Iterator[Row]:
+    """Return how each item of a workflow stands."""
+    key = repository_key(repository)
+    inbox = DirectoryInbox(repository, workflow)
+    ledger = Ledger(home, repository, key, inbox)
+    if not inbox.folder.is_dir():
+        return
+    collected = inbox.collect()
+    for task in collected.tasks:
+        yield _describe(task, home, key, ledger)
+    for reject in collected.rejects:
+        yield Row(reject.task.label, "failed", "bad-input", reject.reason)
+
+
+def _describe(task: Task, home: Home, key: str, ledger: Ledger) -> Row:
+    holder = read_holder(home.item(key, task).lock)
+    if holder is not None and holder.is_alive:
+        return Row(task.label, RUNNING, None, f"pid {holder.pid} ({holder.command})", holder.since)
+    standing = ledger.standing(task)
+    record = ledger.record(task)
+    if record is None or standing is Standing.NEW:
+        return Row(task.label, "interrupted" if standing is Standing.INTERRUPTED else PENDING)
+    if standing is Standing.EDITED:
+        return Row(task.label, PENDING, None, f"edited since it ended as {record.state}", record.updated)
+    status = "interrupted" if standing is Standing.INTERRUPTED else str(record.state)
+    failure = str(record.failure) if record.failure else None
+    return Row(task.label, status, failure, record.message, record.updated, record.artefact)
+
+
+def _render(rows: list[Row]) -> str:
+    if not rows:
+        return "Nothing here: no Markdown files in docs/briefs or docs/issues.\n"
+    counts = Counter(row.status for row in rows)
+    lines = [", ".join(f"{count} {status}" for status, count in sorted(counts.items()))]
+    shown = [row for row in rows if row.status != PENDING or row.message]
+    width = max((len(row.label) for row in shown), default=0)
+    for row in shown[:SHOWN_AT_MOST]:
+        status = f"failed: {row.failure}" if row.failure else row.status
+        detail = row.artefact or row.message.split("\n")[0][:120]
+        lines.append(f"  {row.label.ljust(width)}  {status.ljust(20)}  {detail}".rstrip())
+    if len(shown) > SHOWN_AT_MOST:
+        lines.append(f"  ... and {len(shown) - SHOWN_AT_MOST} more; --json lists all")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,80 @@
+"""The `agentos` command: one door to everything."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from agentos import __version__
+from agentos.cli.parser import EPILOG, Parser
+from agentos.task import Workflow
+
+WORKFLOWS = {"lld": Workflow.LLD, "issue": Workflow.ISSUE}
+DESCRIPTION = """\
+Turn a backlog of briefs and issues into reviewed designs, many at once.
+
+examples:
+  agentos lld --all --parallel 3     the same as: lld-workflow --all --parallel 3
+  agentos issue --all --parallel 3   the same as: issue-workflow --all --parallel 3
+  agentos status                     what is pending, running, interrupted, failed and done
+  agentos config                     every setting and where its value comes from
+  agentos completion bash            code for ~/.bashrc; also zsh, fish, powershell
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Hand over to the command that was named."""
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    if arguments and arguments[0] in WORKFLOWS and "_ARGCOMPLETE" not in os.environ:
+        from agentos.cli import workflow
+
+        return workflow.main(WORKFLOWS[arguments[0]], f"agentos {arguments[0]}", arguments[1:])
+    parser = build_parser()
+    from agentos.cli.workflow import complete_if_asked
+
+    complete_if_asked(parser)
+    args = parser.parse(arguments)
+    match args.command:
+        case "status":
+            from agentos.cli.status import show_status
+
+            return show_status(args)
+        case "config":
+            from agentos.cli.config import show_config
+
+            return show_config(args)
+        case "completion":
+            from agentos.cli.completion import shell_code
+
+            print(shell_code(args.shell))
+        case "version":
+            print(f"agentos {__version__}")
+        case _:
+            parser.print_help()
+    return 0
+
+
+def build_parser() -> Parser:
+    """Return the parser of the umbrella command."""
+    from pathlib import Path
+
+    from agentos.cli.completion import SHELLS
+
+    parser = Parser(prog="agentos", usage="agentos COMMAND [options]", description=DESCRIPTION, epilog=EPILOG)
+    parser.add_argument("--version", action="version", version=f"agentos {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    for name in WORKFLOWS:
+        commands.add_parser(name, help=f"run the {name} workflow", add_help=False)
+    status = commands.add_parser("status", help="tell from disk how every item stands; writes nothing")
+    config = commands.add_parser("config", help="show every setting and where it comes from")
+    for command in (status, config):
+        command.add_argument("--repo", type=Path, default=None, metavar="DIR", help="the repository (default: here)")
+        command.add_argument("--json", action="store_true", help="as one JSON document")
+    config.add_argument(
+        "--show-origin", action="store_true", help="accepted for habit's sake: origins are always shown"
+    )
+    completion = commands.add_parser("completion", help="print completion code for a shell")
+    completion.add_argument("shell", choices=SHELLS)
+    commands.add_parser("version", help="print the version")
+    return parser

@@ -1,0 +1,220 @@
+"""The command line of the workflows: `lld-workflow`, `issue-workflow` and the scripts behind other names."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agentos import __version__
+from agentos.cli.parallel import add_parallel_arguments
+from agentos.cli.parser import EPILOG, Parser
+from agentos.errors import UsageError
+from agentos.home import Home, home_path
+from agentos.settings import SETTINGS, resolve
+from agentos.task import Workflow
+
+if TYPE_CHECKING:
+    from agentos.plan.preview import Options
+    from agentos.plan.selection import Choice
+
+DESCRIPTIONS = {
+    Workflow.LLD: "Turn issues (docs/issues/*.md) into reviewed low-level designs (docs/lld/active).",
+    Workflow.ISSUE: "Turn briefs (docs/briefs/*.md) into reviewed issues (docs/issues).",
+}
+EXAMPLES = """\
+examples:
+  {prog} --all --parallel 3          every pending item, three at a time
+  {prog} --all --parallel --dry-run  what that would do
+  {prog} --ids 42 57                 these two, one after the other
+  {prog} --all --retry-failed        only what failed before
+Run the same command again after Ctrl+C, a crash or a power loss: it goes on where it was."""
+
+
+def main(workflow: Workflow, prog: str, argv: Sequence[str] | None = None) -> int:
+    """Run one of the workflow commands."""
+    parser = build_parser(workflow, prog)
+    complete_if_asked(parser)
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    return run(parser.parse(arguments), workflow, prog, arguments)
+
+
+def complete_if_asked(parser: argparse.ArgumentParser) -> None:
+    """Answer the shell when it asks for completions."""
+    if "_ARGCOMPLETE" in os.environ:
+        import argcomplete
+
+        argcomplete.autocomplete(parser)
+
+
+def build_parser(workflow: Workflow | None, prog: str) -> Parser:
+    """Return the parser; without a workflow, one that takes `--type`."""
+    description = DESCRIPTIONS[workflow] if workflow else "Turn briefs into issues, or issues into designs."
+    parser = Parser(
+        prog=prog,
+        usage=f"{prog} (--all | --ids ID... | --issue ID) [--parallel [N]] [options]",
+        description=f"{description}\n\n{EXAMPLES.format(prog=prog)}",
+        epilog=EPILOG,
+    )
+    if workflow is None:
+        parser.add_argument("--type", choices=[w.value for w in Workflow], required=True, help="which workflow to run")
+    _add_item_arguments(parser, workflow)
+    _add_run_arguments(parser)
+    _add_output_arguments(parser)
+    parser.add_argument("--version", action="version", version=f"agentos {__version__}")
+    return parser
+
+
+def _add_item_arguments(parser: Parser, workflow: Workflow | None) -> None:
+    from agentos.cli.completion import complete_ids
+
+    group = parser.add_argument_group("which items (one of the first is required)")
+    group.add_argument("--all", action="store_true", help="every item that is not complete")
+    ids: Any = group.add_argument("--ids", nargs="+", metavar="ID", help="these items")
+    issue: Any = group.add_argument("--issue", metavar="ID", help="this one item")
+    ids.completer = issue.completer = complete_ids
+    if workflow is not Workflow.LLD:
+        group.add_argument("--brief", type=Path, metavar="FILE", help="this brief, wherever it lies")
+    group.add_argument("--retry-failed", action="store_true", help="of these, only those that failed before")
+    group.add_argument("--skip-failed", action="store_true", help="of these, not those that failed before")
+    group.add_argument("--redo", action="store_true", help="of these, also those that are complete")
+    group.add_argument("--repo", type=Path, default=None, metavar="DIR", help="the repository (default: here)")
+
+
+def _add_run_arguments(parser: Parser) -> None:
+    group = parser.add_argument_group("how to run them")
+    add_parallel_arguments(group)  # type: ignore[arg-type]
+    for name in ("drafter", "reviewer", "max_rounds", "timeout", "retries", "delay", "halt"):
+        setting = SETTINGS[name]
+        default = f" (default: {setting.default})" if setting.default else ""
+        group.add_argument(
+            f"--{name.replace('_', '-')}",
+            metavar=_metavar(name),
+            help=setting.help.replace("%", "%%") + default,
+        )
+
+
+def _metavar(name: str) -> str:
+    return {
+        "drafter": "P:MODEL",
+        "reviewer": "P:MODEL",
+        "timeout": "SECONDS",
+        "delay": "SECONDS",
+        "halt": "RULE",
+    }.get(name, "N")
+
+
+def _add_output_arguments(parser: Parser) -> None:
+    group = parser.add_argument_group("what to show")
+    group.add_argument("--json", action="store_true", help="one JSON document on stdout; all talk goes to stderr")
+    group.add_argument("-q", "--quiet", action="store_true", help="only failures and the counts")
+    group.add_argument("-v", "--verbose", action="count", default=0, help="more about what happens; twice for all")
+    group.add_argument("--color", metavar="WHEN", help="auto, always or never (default: auto; NO_COLOR is honoured)")
+    group.add_argument("--no-prefix", action="store_true", help="leave the [LLD-42] off the lines of the workflows")
+    group.add_argument("--group", action="store_true", help="show the lines of a workflow together when it ends")
+    group.add_argument("--only", nargs="+", default=[], metavar="ID", help="show the lines of these workflows only")
+
+
+def run(args: argparse.Namespace, workflow: Workflow, prog: str, arguments: Sequence[str]) -> int:
+    """Do what the arguments ask for; every foreseen error is one line and exit 2."""
+    environ = os.environ
+    try:
+        home = Home(home_path(environ))
+        options, color = settle(args, workflow, prog, arguments, environ, home)
+        if args.dry_run:
+            from agentos.cli.dry_run import show
+
+            return show(options, home, as_json=args.json)
+        from agentos.cli.execution import execute
+
+        return execute(options, home, args, color, environ)
+    except UsageError as error:
+        print(f"{prog}: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        return _end_by_broken_pipe()
+    except KeyboardInterrupt:
+        import signal
+
+        from agentos.shutdown import die_by
+
+        return die_by(signal.SIGINT)
+
+
+def settle(
+    args: argparse.Namespace,
+    workflow: Workflow,
+    prog: str,
+    arguments: Sequence[str],
+    environ: Mapping[str, str],
+    home: Home,
+) -> tuple[Options, str]:
+    """Resolve arguments and settings into options and the choice of colours."""
+    from agentos.plan.preview import Options
+
+    repository = (args.repo or Path.cwd()).absolute()
+    brief = getattr(args, "brief", None)
+    choice = _choose(args, brief)
+    values = {name: value.value for name, value in resolve(vars(args), environ, repository, home.config).items()}
+    color = values.pop("color")
+    options = Options(
+        workflow=workflow,
+        repository=repository,
+        choice=choice,
+        command=shlex.join((prog, *arguments)),
+        retry=_retry_command(args, prog, workflow, values["parallel"]),
+        brief=brief.absolute() if brief else None,
+        **values,
+    )
+    return options, color
+
+
+def _choose(args: argparse.Namespace, brief: Path | None) -> Choice:
+    from agentos.plan.selection import Choice, normalise_id
+
+    ids = [part for text in args.ids or [] for part in text.split(",") if part]
+    named = [args.all, bool(ids), args.issue is not None, brief is not None]
+    if sum(named) != 1:
+        wrong = "name the items" if not any(named) else "name the items in one way"
+        raise UsageError(
+            f"{wrong}: --all, --ids ID..., --issue ID" + (" or --brief FILE" if hasattr(args, "brief") else "")
+        )
+    if args.retry_failed and args.skip_failed:
+        raise UsageError("--retry-failed and --skip-failed exclude each other")
+    if args.issue is not None:
+        ids = [args.issue]
+    return Choice(
+        everything=args.all or brief is not None,
+        ids=tuple(dict.fromkeys(normalise_id(text) for text in ids)),
+        retry_failed=args.retry_failed,
+        skip_failed=args.skip_failed,
+        redo=args.redo,
+    )
+
+
+def _retry_command(args: argparse.Namespace, prog: str, workflow: Workflow, parallel: int) -> tuple[str, ...]:
+    command = prog.split()
+    if hasattr(args, "type"):
+        command += ["--type", workflow.value]
+    if args.repo is not None:
+        command += ["--repo", str(args.repo)]
+    for name in ("drafter", "reviewer", "max_rounds"):
+        if getattr(args, name) is not None:
+            command += [f"--{name.replace('_', '-')}", str(getattr(args, name))]
+    if parallel > 1:
+        command += ["--parallel", str(parallel)]
+    return tuple(command)
+
+
+def _end_by_broken_pipe() -> int:
+    import signal
+
+    from agentos.shutdown import die_by
+
+    # Python would complain about the unflushable stdout at exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return die_by(signal.SIGPIPE)

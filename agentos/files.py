@@ -1,0 +1,92 @@
+"""Read and write files so that nothing is half-written and no planted link is followed."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from pathlib import Path
+
+from agentos.errors import BadInput
+
+PRIVATE_DIRECTORY = 0o700
+PRIVATE_FILE = 0o600
+SHARED_FILE = 0o644
+
+
+def read_regular(path: Path, limit: int) -> bytes:
+    """Return the bytes of an ordinary file; refuse pipes, devices and anything over `limit` bytes."""
+    try:
+        # Non-blocking, or opening a named pipe that was planted there would wait for ever.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise BadInput(f"{path.name}: cannot be read ({error.strerror}); check the file and its permissions") from error
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise BadInput(f"{path.name}: is not an ordinary file; put a Markdown file there")
+        if status.st_size > limit:
+            megabytes = status.st_size / 1_000_000
+            raise BadInput(f"{path.name}: is {megabytes:.1f} MB, the limit is {limit / 1_000_000:.0f} MB; split it up")
+        return file.read(limit + 1)[:limit]
+
+
+def write_atomically(path: Path, data: bytes, *, mode: int = PRIVATE_FILE, temporary: Path | None = None) -> None:
+    """Put `data` at `path` whole or not at all, also when the machine loses power meanwhile."""
+    temporary = temporary or temporary_beside(path)
+    try:
+        write_new(temporary, data, mode=mode)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_directory(path.parent)
+
+
+def write_new(path: Path, data: bytes, *, mode: int = PRIVATE_FILE) -> None:
+    """Create a file that was not there, follow no link, and have it on the disk when this returns."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(descriptor, view) :]
+        os.fsync(descriptor)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
+        os.close(descriptor)
+
+
+def temporary_beside(path: Path) -> Path:
+    """Return a name in the same directory that nobody can have guessed."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+
+
+def sync_directory(path: Path) -> None:
+    """Make a rename or a new name in this directory survive a power loss."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # Some network and overlay file systems cannot sync a directory; the rename itself has happened.
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def make_private_directory(path: Path) -> Path:
+    """Create a directory, and its missing parents, that only this user can enter."""
+    if not path.is_dir():
+        missing = [path, *(parent for parent in path.parents if not parent.exists())]
+        for directory in reversed(missing):
+            directory.mkdir(mode=PRIVATE_DIRECTORY, exist_ok=True)
+    return path
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a directory of ours with all that is in it; nothing to do when it is gone."""
+    import shutil
+
+    shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,104 @@
+"""Where AgentOS keeps its state, and that it is private."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentos.errors import UsageError
+from agentos.files import make_private_directory
+from agentos.task import Task
+
+
+def home_path(environ: Mapping[str, str]) -> Path:
+    """Return the folder that the environment asks for: AGENTOS_HOME, XDG on request, or ~/.agentos."""
+    if explicit := environ.get("AGENTOS_HOME"):
+        return Path(explicit).expanduser().absolute()
+    user = Path(environ.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111
+    if environ.get("AGENTOS_XDG") == "1":
+        return Path(environ.get("XDG_STATE_HOME") or user / ".local/state") / "agentos"
+    return user / ".agentos"
+
+
+def repository_key(repository: Path) -> str:
+    """Name a repository so that two of them never share state: its name and a hash of its path."""
+    resolved = str(repository.resolve())
+    name = re.sub(r"[^A-Za-z0-9_-]+", "-", Path(resolved).name)[:32] or "repository"
+    return f"{name}-{hashlib.sha256(os.fsencode(resolved)).hexdigest()[:12]}"
+
+
+@dataclass(frozen=True, slots=True)
+class ItemPaths:
+    """The files of one item in one repository."""
+
+    checkpoint: Path
+    record: Path
+    lock: Path
+    staging: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The state folder. Nothing is created until `prepare` is called."""
+
+    root: Path
+
+    @property
+    def logs(self) -> Path:
+        """Where each run has its folder."""
+        return self.root / "logs" / "parallel"
+
+    @property
+    def config(self) -> Path:
+        """The user's own settings."""
+        return self.root / "config.toml"
+
+    def item(self, repository: str, task: Task) -> ItemPaths:
+        """Return the paths of an item, given its repository's key."""
+        name = f"{task.workflow}_{task.item}"
+        return ItemPaths(
+            checkpoint=self.root / "checkpoints" / repository / f"{task.workflow}_workflow_{task.item}.db",
+            record=self.root / "items" / repository / f"{name}.json",
+            lock=self.root / "locks" / repository / f"{name}.lock",
+            staging=self.root / "staging" / repository / name,
+        )
+
+    def prepare(self, repository: str) -> None:
+        """Create the folders that a run in this repository needs, after a check that the home is ours alone."""
+        self.check_private()
+        try:
+            for folder in ("checkpoints", "items", "locks", "staging"):
+                make_private_directory(self.root / folder / repository)
+            make_private_directory(self.logs)
+        except OSError as error:
+            raise UsageError(
+                f"{self.root}: cannot be written ({error.strerror}); set AGENTOS_HOME to a folder that can"
+            ) from error
+        self.check_private()
+
+    def check_private(self) -> None:
+        """Refuse a home that another user owns or may write to."""
+        for folder in (
+            self.root,
+            *(self.root / f for f in ("checkpoints", "items", "locks", "staging", "logs")),
+        ):
+            try:
+                status = folder.stat()
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                raise UsageError(
+                    f"{folder}: cannot be looked at ({error.strerror}); set AGENTOS_HOME elsewhere"
+                ) from error
+            if not folder.is_dir():
+                raise UsageError(f"{folder}: is not a folder; remove it or set AGENTOS_HOME elsewhere")
+            if status.st_uid != os.geteuid():
+                raise UsageError(
+                    f"{folder}: belongs to another user (uid {status.st_uid}); set AGENTOS_HOME to your own"
+                )
+            if status.st_mode & 0o022:
+                raise UsageError(f"{folder}: others may write to it; run: chmod go-w {folder}")

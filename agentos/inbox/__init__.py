@@ -1,0 +1,45 @@
+"""Where work waits: one Protocol, one module for each kind of inbox."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from agentos.task import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """Something in an inbox that cannot be an item, and why."""
+
+    task: Task
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What an inbox holds, in the order of the ids."""
+
+    tasks: tuple[Task, ...]
+    rejects: tuple[Reject, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The input of one item and the hash it is known by."""
+
+    text: str
+    digest: str
+
+
+class Inbox(Protocol):
+    """A place that lists its items and gives the text of each."""
+
+    def collect(self) -> Collected:
+        """List the items without reading more of them than their names need."""
+
+    def load(self, task: Task) -> Source:
+        """Return the item's input, or raise `BadInput`."""
+
+    def digest(self, task: Task) -> str:
+        """Return the hash of the item's present input, empty when it cannot be read."""

@@ -1,0 +1,100 @@
+"""Let one process at a time work on an item; the lock is gone when its holders are."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+DYING_WORKER_PATIENCE = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who holds an item: enough for a person to find the process."""
+
+    pid: int
+    since: str
+    command: str
+    birth: str
+    """When the kernel says the process was born, so that a reused pid is not taken for the holder."""
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether that very process still runs."""
+        return process_birth(self.pid) == self.birth
+
+
+class ItemLock:
+    """An exclusive lock on one item.
+
+    It is an flock on a file, tied to the open file and not to the process. The descriptor is handed to the item's
+    worker too, so after a kill -9 of the coordinator the item stays locked until that worker is gone as well, and
+    two processes never write to one checkpoint. The file is removed on release; whoever locked a file that has
+    lost its name tries again.
+    """
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self._path = path
+        self.descriptor = descriptor
+
+    def release(self) -> None:
+        """Give the item back."""
+        self._path.unlink(missing_ok=True)
+        os.close(self.descriptor)
+
+
+def acquire(path: Path, command: str) -> ItemLock | Holder:
+    """Lock the item, or return who holds it; wait a little for the dying worker of a killed coordinator."""
+    deadline = time.monotonic() + DYING_WORKER_PATIENCE
+    while True:
+        lock = _try_lock(path)
+        if lock is not None:
+            _write_holder(lock.descriptor, command)
+            return lock
+        holder = read_holder(path)
+        if holder is not None and (holder.is_alive or time.monotonic() > deadline):
+            return holder
+        if time.monotonic() > deadline:
+            return Holder(0, "an unknown time", "an unknown command", "")
+        time.sleep(0.02)
+
+
+def read_holder(path: Path) -> Holder | None:
+    """Return who wrote its name into the lock file last, without touching the lock."""
+    try:
+        return Holder(**json.loads(path.read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def process_birth(pid: int) -> str:
+    """Return the kernel's start time of a process, empty when there is none."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return ""
+    return "" if fields[0] in (b"Z", b"X") else fields[19].decode()
+
+
+def _try_lock(path: Path) -> ItemLock | None:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(descriptor).st_ino == path.stat().st_ino:
+            return ItemLock(path, descriptor)
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    os.close(descriptor)
+    return None
+
+
+def _write_holder(descriptor: int, command: str) -> None:
+    from agentos.clock import utc_now
+
+    holder = Holder(os.getpid(), utc_now(), command, process_birth(os.getpid()))
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, json.dumps(asdict(holder)).encode(), 0)

@@ -1,0 +1,147 @@
+"""Decide which items a run takes, by what is known of each on disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from agentos.errors import UsageError
+from agentos.home import Home
+from agentos.inbox import Collected, Inbox, Reject
+from agentos.records import Record, read_record
+from agentos.task import ENDED, State, Task
+from agentos.workflows.parallel.input_sanitizer import sanitize_identifier
+
+
+class Standing(StrEnum):
+    """How an item stands before a run."""
+
+    NEW = "new"
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+    EDITED = "edited"
+    COMPLETE = "complete"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which items the user named."""
+
+    everything: bool = False
+    ids: tuple[str, ...] = ()
+    retry_failed: bool = False
+    skip_failed: bool = False
+    redo: bool = False
+    """Whether items that are complete are run again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a run takes and what it leaves."""
+
+    tasks: tuple[Task, ...]
+    rejects: tuple[Reject, ...] = ()
+    counts: dict[Standing, int] = field(default_factory=dict)
+    edited: tuple[Task, ...] = ()
+
+    def describe(self) -> str:
+        """Say it as `7 already complete, 3 resumed, 0 new`."""
+        said = {
+            Standing.COMPLETE: "already complete",
+            Standing.INTERRUPTED: "resumed",
+            Standing.NEW: "new",
+            Standing.FAILED: "retried",
+            Standing.EDITED: "restarted after an edit",
+        }
+        always = (Standing.COMPLETE, Standing.INTERRUPTED, Standing.NEW)
+        return ", ".join(
+            f"{self.counts.get(standing, 0)} {words}"
+            for standing, words in said.items()
+            if standing in always or self.counts.get(standing)
+        )
+
+
+class Ledger:
+    """What is known on disk of the items of one repository; only ever read here."""
+
+    def __init__(self, home: Home, repository: Path, key: str, inbox: Inbox) -> None:
+        self._home = home
+        self._repository = repository
+        self._key = key
+        self._inbox = inbox
+        # Two listings instead of two look-ups an item: most of ten thousand items have neither file.
+        self._records = _names(home.root / "items" / key)
+        self._checkpoints = _names(home.root / "checkpoints" / key)
+        self.seconds: list[float] = []
+        """How long the complete items that were looked at took."""
+
+    def record(self, task: Task) -> Record | None:
+        """Return how the item ended last."""
+        path = self._home.item(self._key, task).record
+        return read_record(path) if path.name in self._records else None
+
+    def standing(self, task: Task) -> Standing:
+        """Tell how the item stands."""
+        record = self.record(task)
+        has_checkpoint = self._home.item(self._key, task).checkpoint.name in self._checkpoints
+        if record is None:
+            return Standing.INTERRUPTED if has_checkpoint else Standing.NEW
+        if record.digest != self._inbox.digest(task):
+            return Standing.EDITED if record.state in ENDED or has_checkpoint else Standing.NEW
+        if record.state in ENDED:
+            self.seconds.append(record.seconds)
+            is_there = not record.artefact or (self._repository / record.artefact).exists()
+            return Standing.COMPLETE if is_there else Standing.NEW
+        if record.state is State.FAILED:
+            return Standing.FAILED
+        return Standing.INTERRUPTED if has_checkpoint else Standing.NEW
+
+
+def normalise_id(text: str) -> str:
+    """Check an id from outside and write a number without leading zeros."""
+    item = sanitize_identifier(text)
+    return str(int(item)) if item.isdigit() else item
+
+
+def select(collected: Collected, choice: Choice, ledger: Ledger, folder: Path) -> Selection:
+    """Choose the items of a run; refuse ids that are not there before anything starts."""
+    tasks: Sequence[Task] = collected.tasks
+    rejects = collected.rejects
+    if not choice.everything:
+        wanted = set(choice.ids)
+        tasks = [task for task in tasks if task.item in wanted]
+        rejects = tuple(reject for reject in rejects if reject.task.item in wanted)
+        if missing := wanted - {task.item for task in tasks} - {reject.task.item for reject in rejects}:
+            raise UsageError(
+                f"no such item in {folder}: {', '.join(sorted(missing))}; see --all --dry-run for what there is"
+            )
+    standings = [(task, ledger.standing(task)) for task in tasks]
+    if choice.retry_failed:
+        standings = [(task, standing) for task, standing in standings if standing is Standing.FAILED]
+        rejects = ()
+    elif choice.skip_failed:
+        standings = [(task, standing) for task, standing in standings if standing is not Standing.FAILED]
+        rejects = ()
+    return Selection(
+        tasks=tuple(task for task, standing in standings if choice.redo or standing is not Standing.COMPLETE),
+        rejects=rejects,
+        counts=_count(standing for _, standing in standings),
+        edited=tuple(task for task, standing in standings if standing is Standing.EDITED),
+    )
+
+
+def _count(standings: Iterable[Standing]) -> dict[Standing, int]:
+    counts: dict[Standing, int] = {}
+    for standing in standings:
+        counts[standing] = counts.get(standing, 0) + 1
+    return counts
+
+
+def _names(folder: Path) -> frozenset[str]:
+    try:
+        return frozenset(os.listdir(folder))  # noqa: PTH208
+    except OSError:
+        return frozenset()

@@ -1,0 +1,49 @@
+"""What became of each item, one small file each, so that a rerun knows what is left to do."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from agentos.files import write_atomically
+from agentos.task import Failure, State
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The last known end of an item."""
+
+    workflow: str
+    item: str
+    digest: str
+    """SHA-256 of the input that this end belongs to."""
+    state: State
+    failure: Failure | None
+    message: str
+    rounds: int
+    attempts: int
+    seconds: float
+    run: str
+    updated: str
+    artefact: str = ""
+    """Repository path of the document, when one was filed."""
+    schema: int = SCHEMA
+
+
+def read_record(path: Path) -> Record | None:
+    """Return the record, or None when there is none that can be understood."""
+    try:
+        data = json.loads(path.read_bytes())
+        data["state"] = State(data["state"])
+        data["failure"] = Failure(data["failure"]) if data["failure"] else None
+        return Record(**data)
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def write_record(path: Path, record: Record) -> None:
+    """Replace the record whole."""
+    write_atomically(path, json.dumps(asdict(record), indent=1).encode())

@@ -1,0 +1,56 @@
+"""The audit trail of one workflow: one JSON object a line, numbered without gaps.
+
+Every line has `schema`, `seq`, `time`, `run`, `workflow`, `item` and `event`; docs/audit.md lists the events.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from agentos.clock import utc_now
+from agentos.task import Task
+
+SCHEMA = 1
+
+
+class Audit:
+    """An append-only file; each event is one write, so that a kill can cost the last line at the most."""
+
+    def __init__(self, path: Path, run: str, task: Task) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        self._descriptor = os.open(path, flags, 0o600)
+        self._head = {"run": run, "workflow": str(task.workflow), "item": task.item}
+        self._sequence = 0
+        self._lock = threading.Lock()
+
+    def record(self, event: str, details: Mapping[str, Any] | None = None) -> None:
+        """Append one event."""
+        with self._lock:
+            self._sequence += 1
+            line = {"schema": SCHEMA, "seq": self._sequence, "time": utc_now(), **self._head, "event": event}
+            line |= {name: value for name, value in (details or {}).items() if name not in line}
+            try:
+                os.write(self._descriptor, json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+            except OSError:
+                # A full disk must not cost the work that is being audited; the gap in `seq` shows it.
+                return
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._descriptor)
+
+
+def read_audit(path: Path) -> Iterator[dict[str, Any]]:
+    """Return the events of a trail; a last line that was cut off by a kill is left out."""
+    for line in path.read_bytes().split(b"\n"):
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(event, dict):
+            yield event

@@ -1,0 +1,168 @@
+"""The end of a run in words, as a table and as JSON."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from agentos.clock import describe_seconds
+from agentos.task import Outcome, State, Task
+
+SCHEMA = 1
+NOT_STARTED = "not-started"
+HELD = "held"
+COMPLETE = "complete"
+
+_WORDS = {
+    State.APPROVED: "approved",
+    State.NEEDS_REVISION: "need revision",
+    State.NEEDS_DISCUSSION: "need discussion",
+    State.INTERRUPTED: "interrupted",
+    HELD: "held by another run",
+    COMPLETE: "completed by another run",
+    NOT_STARTED: "not started",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """How one item fared in this run."""
+
+    task: Task
+    status: str
+    """A state, or one of `not-started`, `held`, `complete`."""
+    outcome: Outcome | None = None
+    message: str = ""
+    seconds: float = 0.0
+    attempts: int = 0
+    log: str = ""
+    artefact: str = ""
+
+    @property
+    def is_failed(self) -> bool:
+        """Whether the item failed."""
+        return self.status == State.FAILED
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """All entries of a run."""
+
+    run: str
+    workflow: str
+    repository: str
+    command: str
+    started: str
+    finished: str
+    seconds: float
+    parallel: int
+    folder: str
+    retry: tuple[str, ...]
+    """The command that runs chosen items again, without the ids."""
+    entries: tuple[Entry, ...]
+    is_interrupted: bool = False
+
+    @property
+    def failed(self) -> list[Entry]:
+        """The items that failed."""
+        return [entry for entry in self.entries if entry.is_failed]
+
+    def counts(self) -> dict[str, int]:
+        """Return how many items ended in each status."""
+        return dict(Counter(entry.status for entry in self.entries))
+
+    def counts_line(self) -> str:
+        """Say it as `8 approved, 2 need revision` or `9 completed, 1 failed (LLD-42)`."""
+        counts = Counter(entry.status for entry in self.entries)
+        parts = [f"{counts[status]} {words}" for status, words in _WORDS.items() if counts[status]]
+        if self.failed:
+            ended = sum(counts[s] for s in (State.APPROVED, State.NEEDS_REVISION, State.NEEDS_DISCUSSION))
+            names = ", ".join(entry.task.label for entry in self.failed[:20])
+            more = f" and {len(self.failed) - 20} more" if len(self.failed) > 20 else ""
+            parts.insert(0, f"{ended} completed, {len(self.failed)} failed ({names}{more})")
+        return ", ".join(parts) or "nothing to do"
+
+    def retry_line(self) -> str:
+        """Return the ids that failed and the command that runs them again; empty when none failed."""
+        if not self.failed:
+            return ""
+        ids = [entry.task.item for entry in self.failed]
+        return f"Failed: {', '.join(ids)}. Retry: {shlex.join((*self.retry, '--ids', *ids))}"
+
+    def render(self) -> str:
+        """Return the table, the counts and the retry command."""
+        rows = [("ITEM", "STATUS", "TIME", "TRIES", "LOG")]
+        rows += [
+            (
+                e.task.label,
+                _status_words(e),
+                describe_seconds(e.seconds) if e.attempts else "-",
+                str(e.attempts or "-"),
+                e.log or "-",
+            )
+            for e in self.entries
+            if e.status != NOT_STARTED
+        ]
+        widths = [max(len(row[column]) for row in rows) for column in range(4)]
+        lines = ["  ".join((*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[4])) for row in rows]
+        told = [
+            f"  {e.task.label}: {e.message}"
+            for e in self.entries
+            if e.message and e.status != State.APPROVED and e.status != NOT_STARTED
+        ]
+        lines += ["", *told] if told else []
+        lines += [
+            "",
+            f"{self.counts_line()} in {describe_seconds(self.seconds)}, {self.parallel} at a time. Logs: {self.folder}",
+        ]
+        if self.retry_line():
+            lines.append(self.retry_line())
+        if self.is_interrupted:
+            lines.append("Stopped early: run the same command again to go on from the checkpoints.")
+        return "\n".join(lines) + "\n"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the summary as JSON data with a versioned schema."""
+        return {
+            "schema": SCHEMA,
+            "run": self.run,
+            "workflow": self.workflow,
+            "repository": self.repository,
+            "command": self.command,
+            "started": self.started,
+            "finished": self.finished,
+            "seconds": round(self.seconds, 3),
+            "parallel": self.parallel,
+            "interrupted": self.is_interrupted,
+            "counts": self.counts(),
+            "failed": [entry.task.item for entry in self.failed],
+            "logs": self.folder,
+            "items": [_entry_to_json(entry) for entry in self.entries],
+        }
+
+
+def _status_words(entry: Entry) -> str:
+    if entry.outcome is not None and entry.outcome.failure is not None:
+        return f"failed: {entry.outcome.failure}"
+    return entry.status
+
+
+def _entry_to_json(entry: Entry) -> dict[str, Any]:
+    outcome = entry.outcome
+    return {
+        "id": entry.task.item,
+        "label": entry.task.label,
+        "source": entry.task.source,
+        "status": entry.status,
+        "class": str(outcome.failure) if outcome is not None and outcome.failure is not None else None,
+        "message": entry.message,
+        "seconds": round(entry.seconds, 3),
+        "attempts": entry.attempts,
+        "rounds": outcome.rounds if outcome is not None else 0,
+        "calls": outcome.calls if outcome is not None else 0,
+        "cost": 0.0,
+        "artefact": entry.artefact or None,
+        "log": entry.log or None,
+    }

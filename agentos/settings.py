@@ -1,0 +1,164 @@
+"""Settings: flags, then environment, then the repository's file, then the user's, then defaults."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agentos.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One thing that can be set: how its text is read and what it is when nobody sets it."""
+
+    name: str
+    read: Callable[[Any], Any]
+    default: Any
+    help: str
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets it."""
+        return f"AGENTOS_{self.name.upper()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A setting's value and where it came from."""
+
+    value: Any
+    origin: str
+
+
+def read_whole(minimum: int) -> Callable[[Any], int]:
+    """Return a reader of whole numbers from `minimum` up."""
+
+    def read(given: Any) -> int:
+        text = str(given).strip()
+        if isinstance(given, bool) or not (text.isascii() and text.removeprefix("-").isdigit()) or len(text) > 9:
+            raise ValueError(f"must be a whole number from {minimum} up, not {given!r}")
+        if int(text) < minimum:
+            raise ValueError(f"must be {minimum} or more, not {given!r}")
+        return int(text)
+
+    return read
+
+
+def read_seconds(given: Any) -> float:
+    """Read a number of seconds, 0 or more."""
+    try:
+        seconds = float(str(given).strip().removesuffix("s"))
+    except ValueError:
+        raise ValueError(f"must be a number of seconds, not {given!r}") from None
+    if isinstance(given, bool) or not 0 <= seconds <= 10_000_000:
+        raise ValueError(f"must be a number of seconds, not {given!r}")
+    return seconds
+
+
+def read_choice(*choices: str) -> Callable[[Any], str]:
+    """Return a reader of one of some words."""
+
+    def read(given: Any) -> str:
+        if given not in choices:
+            raise ValueError(f"must be one of {', '.join(choices)}, not {given!r}")
+        return str(given)
+
+    return read
+
+
+def read_model(given: Any) -> str:
+    """Read `provider:model` and check that the provider exists."""
+    from agentos.providers import parse_model_spec
+
+    return str(parse_model_spec(str(given)))
+
+
+def read_halt(given: Any) -> str:
+    """Read a halt rule and keep its text."""
+    from agentos.plan.halt import parse_halt
+
+    parse_halt(str(given))
+    return str(given)
+
+
+SETTINGS = {
+    setting.name: setting
+    for setting in (
+        Setting("parallel", read_whole(1), 1, "workflows at a time, 10 at the most"),
+        Setting("drafter", read_model, "offline", "who drafts, as provider:model"),
+        Setting("reviewer", read_model, "offline", "who reviews, as provider:model"),
+        Setting("max_rounds", read_whole(1), 5, "drafts at the most before an item ends as needs-revision"),
+        Setting("timeout", read_seconds, 0.0, "seconds that one workflow may take, 0 for no limit"),
+        Setting("retries", read_whole(0), 0, "times a workflow is tried again after a fault that may pass"),
+        Setting("delay", read_seconds, 0.0, "seconds between two starts"),
+        Setting("halt", read_halt, "never", "when failures end the batch: never, soon|now,fail=N or fail=N%"),
+        Setting("color", read_choice("auto", "always", "never"), "auto", "colours: auto, always or never"),
+    )
+}
+
+
+def resolve(
+    flags: Mapping[str, Any], environ: Mapping[str, str], repository: Path, user_file: Path
+) -> dict[str, Value]:
+    """Return every setting's value and origin, or raise `UsageError` naming the place of a bad one."""
+    layers = [
+        ("flag", {name: value for name, value in flags.items() if name in SETTINGS and value is not None}),
+        ("environment", {s.name: environ[s.variable] for s in SETTINGS.values() if environ.get(s.variable)}),
+        *_repository_layers(repository),
+        (str(user_file), _read_toml(user_file, ())),
+    ]
+    values = {}
+    for setting in SETTINGS.values():
+        origin, given = next(
+            ((origin, layer[setting.name]) for origin, layer in layers if setting.name in layer),
+            ("default", None),
+        )
+        values[setting.name] = Value(setting.default if origin == "default" else _read(setting, given, origin), origin)
+    return values
+
+
+def _read(setting: Setting, given: Any, origin: str) -> Any:
+    try:
+        return setting.read(given)
+    except (ValueError, UsageError) as error:
+        place = {"flag": f"--{setting.name.replace('_', '-')}", "environment": setting.variable}.get(origin)
+        raise UsageError(f"{place or f'{origin}: {setting.name}'}: {error}") from None
+
+
+def _repository_layers(repository: Path) -> list[tuple[str, dict[str, Any]]]:
+    places = (
+        (repository / "agentos.toml", ()),
+        (repository / ".agentos" / "config.toml", ()),
+        (repository / "pyproject.toml", ("tool", "agentos")),
+    )
+    return [(path.relative_to(repository).as_posix(), _read_toml(path, keys)) for path, keys in places]
+
+
+def _read_toml(path: Path, keys: tuple[str, ...]) -> dict[str, Any]:
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return {}
+    import tomllib
+
+    try:
+        table: Any = tomllib.loads(data.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        if keys:
+            # A broken pyproject.toml is for the tools that own it to complain about.
+            return {}
+        raise UsageError(f"{path}: is not valid TOML ({error}); correct it") from None
+    for key in keys:
+        table = table.get(key, {}) if isinstance(table, dict) else {}
+    if not isinstance(table, dict):
+        raise UsageError(f"{path}: {'.'.join(keys)} must be a table")
+    for name in table:
+        if name not in SETTINGS:
+            close = difflib.get_close_matches(name, SETTINGS, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(SETTINGS)}"
+            raise UsageError(f"{path}: unknown setting {name!r}; {hint}")
+    return table

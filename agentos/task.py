@@ -1,0 +1,86 @@
+"""One item of work and how it ended: plain data that can cross a process border."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class Workflow(StrEnum):
+    """The kinds of work there are."""
+
+    ISSUE = "issue"
+    LLD = "lld"
+
+
+class State(StrEnum):
+    """The one state in which an item ends."""
+
+    APPROVED = "approved"
+    NEEDS_REVISION = "needs-revision"
+    NEEDS_DISCUSSION = "needs-discussion"
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+
+
+ENDED = frozenset({State.APPROVED, State.NEEDS_REVISION, State.NEEDS_DISCUSSION})
+"""States that a rerun leaves alone until the input changes."""
+
+
+class Failure(StrEnum):
+    """Why an item failed, as a class that a script can act on."""
+
+    BAD_INPUT = "bad-input"
+    MODEL_FORMAT = "model-format"
+    REVIEW_STALL = "review-stall"
+    BUDGET = "budget"
+    AUTH = "auth"
+    PROVIDER = "provider"
+    INFRA = "infra"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """An item that waits in an inbox: its workflow, its id and where its text is."""
+
+    workflow: Workflow
+    item: str
+    source: str
+    """Path of the input, relative to the repository when it lies inside."""
+
+    @property
+    def label(self) -> str:
+        """The name that marks every line of this item: `LLD-42`."""
+        return f"{self.workflow.upper()}-{self.item}"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How one item ended."""
+
+    state: State
+    message: str = ""
+    failure: Failure | None = None
+    rounds: int = 0
+    calls: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the outcome as JSON data."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Outcome:
+        """Read what `to_json` wrote."""
+        return cls(
+            state=State(data["state"]),
+            message=str(data.get("message", "")),
+            failure=Failure(data["failure"]) if data.get("failure") else None,
+            rounds=int(data.get("rounds", 0)),
+            calls=int(data.get("calls", 0)),
+        )
+
+
+def failed(failure: Failure | str, message: str, *, rounds: int = 0, calls: int = 0) -> Outcome:
+    """Return a failed outcome of the given class."""
+    return Outcome(State.FAILED, message, Failure(failure), rounds, calls)

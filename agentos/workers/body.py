@@ -1,0 +1,116 @@
+"""What a worker process does: take one assignment, run its workflow, report, end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+import time
+import traceback
+from pathlib import Path
+
+from agentos.errors import ItemError, ProviderError
+from agentos.gateway.client import GatewayClient
+from agentos.task import Failure, Outcome, State, failed
+from agentos.workers import Assignment
+from agentos.workers.channel import ChannelClosed, Message, encode, receive
+from agentos.workers.messages import assignment_from_json
+from agentos.workflows import runner
+
+
+def warm_up() -> None:
+    """Import and exercise everything before the first fork."""
+    os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
+    asyncio.run(runner.warm_up())
+
+
+def run(channel: socket.socket) -> None:
+    """Run the one assignment that comes over the channel."""
+    sys.stdout, sys.stderr = (
+        open(descriptor, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
+        for descriptor in (1, 2)
+    )
+    asyncio.run(_run(channel))
+
+
+async def _run(channel: socket.socket) -> None:
+    reader, writer = await asyncio.open_connection(sock=channel)
+
+    def send(message: Message) -> None:
+        writer.write(encode(message))
+
+    send({"op": "ready", "pid": os.getpid()})
+    try:
+        assignment = assignment_from_json(await receive(reader))
+    except ChannelClosed:
+        return
+    # Commands that a workflow starts find the database where the seeds of this tool expect it.
+    os.environ["AGENTOS_WORKFLOW_DB"] = assignment.checkpoint
+    client = GatewayClient(assignment, send)
+    listener = asyncio.create_task(_listen(reader, client))
+    outcome = await _work(assignment, client, send)
+    send({"op": "outcome", "outcome": outcome.to_json()})
+    await writer.drain()
+    listener.cancel()
+    writer.close()
+
+
+async def _listen(reader: asyncio.StreamReader, client: GatewayClient) -> None:
+    """Take answers as they come; when the coordinator is gone this worker and all it started go too."""
+    try:
+        while True:
+            client.take_answer(await receive(reader))
+    except ChannelClosed:
+        os.killpg(0, signal.SIGKILL)
+
+
+async def _work(assignment: Assignment, client: GatewayClient, send: object) -> Outcome:
+    assert callable(send)
+    job = runner.Job(
+        task=assignment.task,
+        text=assignment.text,
+        digest=assignment.digest,
+        checkpoint=Path(assignment.checkpoint),
+        staging=Path(assignment.staging),
+        max_rounds=assignment.max_rounds,
+    )
+    started: dict[str, float] = {}
+
+    def observe(what: str, node: str) -> None:
+        if what == "started":
+            print(f">>> Executing: {node}", flush=True)
+            started[node] = time.monotonic()
+            send({"op": "event", "event": "node-started", "node": node})
+        else:
+            seconds = round(time.monotonic() - started[node], 4)
+            send({"op": "event", "event": "node-finished", "node": node, "seconds": seconds})
+
+    def notice(text: str) -> None:
+        print(text, flush=True)
+        send({"op": "event", "event": "notice", "message": text})
+
+    workflow = asyncio.create_task(runner.run_job(job, client.ask, observe, notice))
+
+    def stop() -> None:
+        # A step that waits for a model is given up at once: its answer is kept by the gateway. Any other step is
+        # short, and is let end so that its result is in the checkpoint.
+        job.is_draining.set()
+        if client.is_waiting:
+            workflow.cancel()
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop)
+    try:
+        return await workflow
+    except (asyncio.CancelledError, runner.Drained):
+        return Outcome(State.INTERRUPTED, "stopped at a checkpoint")
+    except ItemError as error:
+        return failed(error.failure, str(error))
+    except ProviderError as error:
+        return failed(error.failure, str(error))
+    except OSError as error:
+        return failed(Failure.INFRA, f"{error.strerror or error}: {error.filename or 'no file named'}")
+    except Exception as error:
+        send({"op": "event", "event": "error", "traceback": traceback.format_exc()})
+        return failed(Failure.INFRA, f"internal error: {type(error).__name__}: {error}")

@@ -1,0 +1,192 @@
+"""The coordinator's handle on the fork server: start it, ask it for workers, hear how they end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import agentos
+from agentos.errors import AgentOSError
+from agentos.workers.zygote import MESSAGE_SIZE
+
+PASSED_ON = (
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "TMPDIR",
+    "VIRTUAL_ENV",
+    "AGENTOS_HOME",
+)
+
+
+class ForkServerDied(AgentOSError):
+    """The fork server is gone and its workers with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a worker process ended."""
+
+    status: int
+    cpu_seconds: float = 0.0
+    peak_memory: int = 0
+
+    def describe(self) -> str:
+        """Say it in words that tell a crash from a kill."""
+        code = os.waitstatus_to_exitcode(self.status)
+        if code >= 0:
+            return f"the worker ended with status {code} before it could report"
+        hint = "; perhaps it ran out of memory" if -code == signal.SIGKILL else ""
+        return f"the worker was killed by {signal.Signals(-code).name}{hint}"
+
+
+def worker_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what of the environment a worker may see: an allow-list, so that no key can be among it."""
+    kept = {name: environ[name] for name in PASSED_ON if name in environ}
+    kept |= {name: value for name, value in environ.items() if name.startswith("LC_")}
+    package_root = str(Path(agentos.__file__).parent.parent)
+    return kept | {
+        "PYTHONPATH": package_root,
+        "PYTHONUTF8": "1",
+        "LANGGRAPH_STRICT_MSGPACK": "true",
+        "LANGSMITH_TRACING": "false",
+    }
+
+
+class ForkServer:
+    """One fork server process; lives on the event loop that made it."""
+
+    def __init__(self, process: subprocess.Popen[bytes], control: socket.socket, log: Path) -> None:
+        self._process = process
+        self._control = control
+        self._log = log
+        self._loop = asyncio.get_running_loop()
+        self._ready: asyncio.Future[float] = self._loop.create_future()
+        self._pids: dict[str, asyncio.Future[int]] = {}
+        self._ends: dict[str, asyncio.Future[Ended]] = {}
+        self._last = 0
+        self.is_alive = True
+        self._loop.add_reader(control, self._take_messages)
+
+    @classmethod
+    def start(cls, environ: Mapping[str, str], log: Path) -> ForkServer:
+        """Start the process; it is ready when it has said so."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setblocking(False)
+        with open(log, "ab") as errors, theirs:
+            process = subprocess.Popen(
+                # Safe path: what lies in the working directory must not be imported in the place of a library.
+                [sys.executable, "-P", "-m", "agentos.workers.zygote", str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=errors,
+                stderr=errors,
+                env=worker_environment(environ),
+                process_group=0,
+            )
+        return cls(process, ours, log)
+
+    @property
+    def pid(self) -> int:
+        """The server's process id."""
+        return self._process.pid
+
+    async def wait_ready(self) -> float:
+        """Wait until everything is imported; return how many seconds that took."""
+        return await asyncio.shield(self._ready)
+
+    def fork(self, descriptors: list[int]) -> Worker:
+        """Ask for one worker that gets these descriptors."""
+        if not self.is_alive:
+            raise ForkServerDied("the fork server has ended; run again")
+        self._last += 1
+        request = str(self._last)
+        self._pids[request] = self._loop.create_future()
+        self._ends[request] = self._loop.create_future()
+        socket.send_fds(self._control, [f"fork {request}".encode()], descriptors)
+        return Worker(self, request, self._pids[request], self._ends[request])
+
+    def signal_worker(self, request: str, number: int) -> None:
+        """Send a signal to a worker's whole group; the server does it, who knows that the number is still theirs."""
+        if self.is_alive and request in self._ends:
+            try:
+                self._control.send(f"kill {request} {number}".encode())
+            except OSError:
+                self._mark_dead()
+
+    def close(self) -> None:
+        """End the server and every worker with it, and reap it."""
+        self._mark_dead()
+        try:
+            self._process.wait(timeout=1.0)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _take_messages(self) -> None:
+        while self.is_alive:
+            try:
+                data = self._control.recv(MESSAGE_SIZE)
+            except BlockingIOError:
+                return
+            except OSError:
+                data = b""
+            if not data:
+                self._mark_dead()
+                return
+            self._take(data.decode().split())
+
+    def _take(self, words: list[str]) -> None:
+        match words:
+            case ["ready", milliseconds]:
+                self._ready.set_result(float(milliseconds) / 1000)
+            case ["forked", request, pid]:
+                self._pids.pop(request).set_result(int(pid))
+            case ["exited", request, status, cpu, peak]:
+                self._ends.pop(request).set_result(Ended(int(status), float(cpu), int(peak)))
+
+    def _mark_dead(self) -> None:
+        if not self.is_alive:
+            return
+        self.is_alive = False
+        self._loop.remove_reader(self._control)
+        self._control.close()
+        error = ForkServerDied(f"the fork server has ended{self._last_words()}")
+        futures: list[asyncio.Future[Any]] = [self._ready, *self._pids.values(), *self._ends.values()]
+        for future in futures:
+            if not future.done():
+                future.set_exception(error)
+                future.exception()
+
+    def _last_words(self) -> str:
+        try:
+            lines = self._log.read_text("utf-8", "replace").strip().splitlines()
+        except OSError:
+            lines = []
+        return f" ({lines[-1][:200]})" if lines else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """One forked process."""
+
+    server: ForkServer
+    request: str
+    pid: asyncio.Future[int]
+    ended: asyncio.Future[Ended]
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the worker and all it has started."""
+        self.server.signal_worker(self.request, number)

@@ -1,0 +1,184 @@
+"""The fork server: a process that has imported everything and forks one worker for each request.
+
+It speaks over a Unix socket that keeps message borders:
+
+    in   fork ID        with four descriptors: channel, stdout, stderr, item lock
+    in   kill ID SIGNAL
+    out  ready MILLISECONDS
+    out  forked ID PID
+    out  exited ID STATUS CPU_SECONDS PEAK_BYTES
+
+It has one thread, or a fork could copy a held lock. Each worker leads a process group. When the socket closes,
+because the coordinator is gone however it went, every group is killed: a worker never outlives its coordinator.
+The standard library's fork server is not used: its children hold its life line open and so keep each other alive.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import selectors
+import signal
+import socket
+import sys
+import time
+import traceback
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from agentos.workers.linux import count_threads, die_with_parent
+
+MESSAGE_SIZE = 256
+DESCRIPTORS = 4
+
+
+@dataclass(slots=True)
+class _Children:
+    control: socket.socket
+    wake: int
+    by_pid: dict[int, str] = field(default_factory=dict)
+
+    def kill(self, request: str, number: int) -> None:
+        for pid, known in self.by_pid.items():
+            if known == request:
+                _signal_group(pid, number)
+
+    def kill_all(self) -> None:
+        for pid in self.by_pid:
+            _signal_group(pid, signal.SIGKILL)
+
+
+def main() -> int:
+    """Preload, say so, and serve until the coordinator is gone."""
+    started = time.monotonic()
+    control = socket.socket(fileno=int(sys.argv[1]))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    _preload()
+    if count_threads() != 1:
+        raise RuntimeError("the fork server must have one thread; something that it preloads started another")
+    gc.collect()
+    # Keep the collector's hands off the shared pages, or each worker would get its own copy of them.
+    gc.freeze()
+    wake, wake_writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.set_wakeup_fd(wake_writer)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    _send(control, f"ready {(time.monotonic() - started) * 1000:.0f}")
+    children = _Children(control, wake)
+    try:
+        _serve(children)
+    finally:
+        children.kill_all()
+    return 0
+
+
+def _preload() -> None:
+    """Import and warm up all that a worker uses; a failure here must not go unnoticed."""
+    from agentos.workers import body
+
+    body.warm_up()
+
+
+def _serve(children: _Children) -> None:
+    with selectors.DefaultSelector() as selector:
+        selector.register(children.control, selectors.EVENT_READ)
+        selector.register(children.wake, selectors.EVENT_READ)
+        while True:
+            for key, _ in selector.select():
+                if key.fd == children.wake:
+                    os.read(children.wake, 512)
+                elif not _handle_request(children):
+                    return
+            _reap(children)
+
+
+def _handle_request(children: _Children) -> bool:
+    try:
+        data, descriptors, _, _ = socket.recv_fds(children.control, MESSAGE_SIZE, DESCRIPTORS)
+    except ConnectionError:
+        return False
+    if not data:
+        return False
+    match data.decode().split():
+        case ["fork", request]:
+            _fork(children, request, descriptors)
+        case ["kill", request, number]:
+            children.kill(request, int(number))
+    return True
+
+
+def _fork(children: _Children, request: str, descriptors: list[int]) -> None:
+    parent = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        _become_worker(children, descriptors, parent)
+    for descriptor in descriptors:
+        os.close(descriptor)
+    # Both sides set the group, so that neither can act before it exists.
+    try:
+        os.setpgid(pid, pid)
+    except (PermissionError, ProcessLookupError):
+        pass
+    children.by_pid[pid] = request
+    _send(children.control, f"forked {request} {pid}")
+
+
+def _become_worker(children: _Children, descriptors: list[int], parent: int) -> NoReturn:
+    status = 1
+    # What goes wrong before the workflow can report it goes to the server's log, not to the user's terminal.
+    server_log = os.dup(2)
+    try:
+        os.setpgid(0, 0)
+        die_with_parent(parent)
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        children.control.close()
+        channel, stdout, stderr, _lock = descriptors
+        null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        for source, target in ((null, 0), (stdout, 1), (stderr, 2)):
+            os.dup2(source, target, inheritable=True)
+            os.close(source)
+        from agentos.workers import body
+
+        body.run(socket.socket(fileno=channel))
+        status = 0
+    except Exception:
+        os.write(server_log, traceback.format_exc().encode())
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def _reap(children: _Children) -> None:
+    while children.by_pid:
+        # Look without reaping first: until the leader is reaped, its group's number cannot be given to another.
+        seen = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if seen is None:
+            return
+        _signal_group(seen.si_pid, signal.SIGKILL)
+        pid, status, usage = os.wait4(seen.si_pid, 0)
+        request = children.by_pid.pop(pid, None)
+        if request is not None:
+            cpu = usage.ru_utime + usage.ru_stime
+            _send(children.control, f"exited {request} {status} {cpu:.6f} {usage.ru_maxrss * 1024}")
+
+
+def _signal_group(pid: int, number: int) -> None:
+    try:
+        os.killpg(pid, number)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def _send(control: socket.socket, text: str) -> None:
+    try:
+        control.send(text.encode())
+    except ConnectionError:
+        pass
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

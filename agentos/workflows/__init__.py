@@ -1,0 +1,1 @@
+"""What AgentOS runs: the workflows, and the coordinator that runs many of them at once."""

@@ -1,0 +1,72 @@
+"""The drafting loop as a graph: load, draft, validate, review, and again, until it is decided."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime
+
+from agentos.workflows import nodes
+from agentos.workflows.kind import Kind
+from agentos.workflows.nodes import Context, Update
+from agentos.workflows.state import DraftingState
+
+if TYPE_CHECKING:
+    pass
+
+Step = Callable[[DraftingState, Context], Awaitable[Update]]
+Observe = Callable[[str, str], None]
+"""Told `started` or `finished` and the name of a step."""
+
+
+def build_graph(kind: Kind, observe: Observe) -> StateGraph[DraftingState, Context, DraftingState, DraftingState]:
+    """Return the graph of a drafting workflow; each step tells `observe` when it runs."""
+    load, draft, validate, review, finalise = kind.nodes
+    builder = StateGraph(DraftingState, context_schema=Context)
+    for name, step in (
+        (load, nodes.load),
+        (draft, nodes.draft),
+        (validate, nodes.validate),
+        (review, nodes.review),
+        (finalise, nodes.finalise),
+    ):
+        builder.add_node(name, _as_node(name, step, observe))
+    builder.add_edge(START, load)
+    builder.add_edge(load, draft)
+    builder.add_edge(draft, validate)
+    builder.add_conditional_edges(validate, _after_validation(kind), [draft, review, finalise])
+    builder.add_conditional_edges(review, _after_review(kind), [draft, finalise])
+    builder.add_edge(finalise, END)
+    return builder
+
+
+def _after_validation(kind: Kind) -> Callable[[DraftingState], str]:
+    _, draft, _, review, finalise = kind.nodes
+
+    def choose(state: DraftingState) -> str:
+        if state["decision"]:
+            return finalise
+        return draft if state["rounds"][-1]["problems"] else review
+
+    return choose
+
+
+def _after_review(kind: Kind) -> Callable[[DraftingState], str]:
+    _, draft, _, _, finalise = kind.nodes
+
+    def choose(state: DraftingState) -> str:
+        return finalise if state["decision"] else draft
+
+    return choose
+
+
+def _as_node(name: str, step: Step, observe: Observe) -> Any:
+    async def node(state: DraftingState, runtime: Runtime[Context]) -> Update:
+        observe("started", name)
+        update = await step(state, runtime.context)
+        observe("finished", name)
+        return update
+
+    return node

@@ -1,0 +1,34 @@
+"""A brief becomes a reviewed issue."""
+
+from agentos.documents.brief import parse_brief
+from agentos.documents.findings import Finding
+from agentos.documents.issue import parse_issue
+from agentos.documents.issue_spec import check_issue_spec, finalise_issue
+from agentos.task import Workflow
+from agentos.workflows.kind import Kind
+
+
+def _find_defects(source: str) -> tuple[str, ...]:
+    return parse_brief(source).defects
+
+
+def _check(draft: str, source: str, previous: str) -> tuple[Finding, ...]:
+    del previous
+    return check_issue_spec(parse_issue(draft), parse_brief(source))
+
+
+def _target(item: str) -> str:
+    return f"docs/issues/{item}.md"
+
+
+KIND = Kind(
+    workflow=Workflow.ISSUE,
+    version=1,
+    package=__name__,
+    source="brief",
+    nodes=("N0_load", "N1_draft", "N2_validate", "N3_review", "N4_finalize"),
+    find_defects=_find_defects,
+    check=_check,
+    finalise=finalise_issue,
+    target=_target,
+)

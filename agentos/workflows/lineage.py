@@ -1,0 +1,38 @@
+"""The numbered papers of an item, one folder each: what went in, every draft, every judgement, what came out."""
+
+from __future__ import annotations
+
+from agentos.artefacts import Artefacts
+from agentos.documents.verdict import parse_verdict, render_verdict
+from agentos.task import State
+from agentos.workflows.kind import Kind
+from agentos.workflows.nodes import best_round
+from agentos.workflows.state import DraftingState, RoundState
+
+
+def artefacts_of(kind: Kind, state: DraftingState) -> Artefacts:
+    """Return all files that the item's end makes visible."""
+    papers = [(kind.source, state["source"])]
+    for number, entry in enumerate(state["rounds"], start=1):
+        papers.append(("draft", entry["draft"]))
+        if entry["problems"]:
+            papers.append(("validation", _render_problems(entry)))
+        if entry["verdict"]:
+            title = f"{state['item']}, round {number}"
+            papers.append(("verdict", render_verdict(parse_verdict(entry["verdict"]), title)))
+    if state["decision"] == State.APPROVED:
+        papers.append(("final", state["final"]))
+    elif best := best_round(state):
+        papers.append(("best-draft", best["draft"]))
+    is_approved = state["decision"] == State.APPROVED
+    return Artefacts(
+        folder=f"docs/lineage/active/{state['item']}-{kind.workflow}",
+        papers={f"{position:03d}-{name}.md": text for position, (name, text) in enumerate(papers, start=1)},
+        document=kind.target(state["item"]) if is_approved else "",
+        text=state["final"] if is_approved else "",
+    )
+
+
+def _render_problems(entry: RoundState) -> str:
+    lines = [f"- **{p['id']}** ({p['tier']}, {p['section']}): {p['text']}" for p in entry["problems"]]
+    return "# Mechanical check\n\nFound before a reviewer was asked:\n\n" + "\n".join(lines) + "\n"

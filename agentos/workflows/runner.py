@@ -1,0 +1,108 @@
+"""Run one graph for one item: open its checkpoint, resume or start, drain when asked, and stage the results."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from agentos.artefacts import stage
+from agentos.checkpoints import Checkpoint, Identity, examine, open_checkpoint
+from agentos.task import Outcome, State, Task
+from agentos.workflows.catalogue import kind_of
+from agentos.workflows.graph import build_graph
+from agentos.workflows.lineage import artefacts_of
+from agentos.workflows.nodes import Ask, Context
+from agentos.workflows.state import DraftingState, initial_state
+
+if TYPE_CHECKING:
+    from langchain_core.runnables import RunnableConfig
+
+
+class Drained(Exception):
+    """The item was asked to stop and has saved its state."""
+
+
+@dataclass(slots=True)
+class Job:
+    """One item to be run here."""
+
+    task: Task
+    text: str
+    digest: str
+    checkpoint: Path
+    staging: Path
+    max_rounds: int
+    is_draining: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+async def run_job(job: Job, ask: Ask, observe: Callable[[str, str], None], notice: Callable[[str], None]) -> Outcome:
+    """Run the item to its end and leave its files in the staging folder."""
+    kind = kind_of(job.task.workflow)
+    identity = Identity(kind.workflow, kind.version, job.task.item, job.digest)
+    if warning := examine(job.checkpoint, identity):
+        notice(warning)
+    async with open_checkpoint(job.checkpoint, identity) as checkpoint:
+        context = Context(kind, ask, job.max_rounds, _today, _stamp(identity))
+        state = await _run_graph(job, checkpoint, context, observe)
+        outcome = _outcome(state)
+        if await checkpoint.completed() is None:
+            await checkpoint.complete(outcome.to_json())
+    stage(job.staging, artefacts_of(kind, state), outcome, job.digest)
+    return outcome
+
+
+async def _run_graph(
+    job: Job, checkpoint: Checkpoint, context: Context, observe: Callable[[str, str], None]
+) -> DraftingState:
+    graph = build_graph(context.kind, observe).compile(checkpointer=checkpoint.saver)
+    config: RunnableConfig = {
+        "configurable": {"thread_id": job.task.label},
+        "recursion_limit": 10 + 4 * job.max_rounds,
+    }
+    snapshot = await graph.aget_state(config)
+    # An empty `next` does not mean finished: after a kill between two writes of the library, tasks are still listed.
+    while not snapshot.values or snapshot.tasks:
+        start = None if snapshot.values else initial_state(job.task.item, job.text)
+        async for _ in graph.astream(start, config, context=context, stream_mode="updates", durability="sync"):
+            if job.is_draining.is_set():
+                raise Drained
+        snapshot = await graph.aget_state(config)
+    return cast(DraftingState, snapshot.values)
+
+
+def _outcome(state: DraftingState) -> Outcome:
+    return Outcome(State(state["decision"]), state["message"], None, len(state["rounds"]), state["calls"])
+
+
+def _stamp(identity: Identity) -> str:
+    return f"agentos: workflow={identity.workflow}/{identity.version} input=sha256:{identity.digest}"
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()
+
+
+async def warm_up() -> None:
+    """Go once through everything a worker does, so that the first item finds it imported and compiled."""
+    import tempfile
+
+    from agentos.providers import Completion
+    from agentos.task import Workflow
+
+    async def ask(**_: Any) -> Completion:
+        return Completion(text="# Nothing", model="warm-up")
+
+    with tempfile.TemporaryDirectory(prefix="agentos-warm-up-") as folder:
+        job = Job(
+            task=Task(Workflow.LLD, "0", "warm-up"),
+            text="# 0 - Warm up\n\n## Objective\nBe ready.\n\n## Acceptance Criteria\n- [ ] Ready\n",
+            digest="",
+            checkpoint=Path(folder) / "warm-up.db",
+            staging=Path(folder) / "staging",
+            max_rounds=1,
+        )
+        await run_job(job, ask, lambda *_: None, lambda _: None)
