@@ -98,6 +98,11 @@ class Publication:
         """Repository path of the document, empty when there is none."""
         return str(self.manifest["document"])
 
+    @property
+    def result(self) -> str:
+        """Repository path of what a person would open: the document, or else the folder of papers."""
+        return self.document or str(self.manifest["folder"])
+
     def publish(self) -> None:
         """Make everything visible; safe to call again after any interruption."""
         if not self.is_committed:

@@ -128,7 +128,7 @@ class _Item:
         audit.record("notice", {"message": "finished a publication that was cut short"})
         self._digest = publication.digest
         publication.publish()
-        self._artefact = publication.document
+        self._artefact = publication.result
         return publication.outcome
 
     def _run_from_inbox(self, audit: Audit) -> Outcome | None:
@@ -197,7 +197,7 @@ class _Item:
         if publication is None:
             return failed(Failure.INFRA, "the worker left no complete results; run again")
         publication.publish()
-        self._artefact = publication.document
+        self._artefact = publication.result
         return outcome
 
     def _record(self, outcome: Outcome, seconds: float) -> Outcome:

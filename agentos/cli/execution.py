@@ -14,13 +14,19 @@ from agentos.console import Console
 from agentos.errors import UsageError
 from agentos.home import Home
 from agentos.plan.preview import Options, look_ahead
-from agentos.report.summary import Summary
+from agentos.plan.selection import Selection
+from agentos.providers import create_provider, parse_model_spec
+from agentos.report.summary import SCHEMA, Summary
 from agentos.shutdown import die_by
 
 
 def execute(options: Options, home: Home, args: argparse.Namespace, color: str, environ: Mapping[str, str]) -> int:
     """Run the batch, show its summary last, and return how it ended."""
+    for model in (options.drafter, options.reviewer):
+        create_provider(parse_model_spec(model))
     preview = look_ahead(options, home)
+    if not preview.selection.tasks and not preview.selection.rejects:
+        return _say_nothing_to_do(preview.selection, as_json=args.json)
     console = Console(
         color=color,
         quiet=args.quiet,
@@ -48,6 +54,14 @@ def execute(options: Options, home: Home, args: argparse.Namespace, color: str, 
     if ending is not None:
         return die_by(ending)
     return 1 if summary.failed else 75 if summary.is_interrupted else 0
+
+
+def _say_nothing_to_do(selection: Selection, *, as_json: bool) -> int:
+    if as_json:
+        print(json.dumps({"schema": SCHEMA, "counts": {}, "failed": [], "items": [], "interrupted": False}, indent=2))
+    else:
+        print(f"Nothing to do: {selection.describe()}")
+    return 0
 
 
 def _warn(options: Options, console: Console) -> None:

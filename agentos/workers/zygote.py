@@ -56,8 +56,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     _preload()
-    if count_threads() != 1:
-        raise RuntimeError("the fork server must have one thread; something that it preloads started another")
+    _wait_for_one_thread()
     gc.collect()
     # Keep the collector's hands off the shared pages, or each worker would get its own copy of them.
     gc.freeze()
@@ -78,6 +77,15 @@ def _preload() -> None:
     from agentos.workers import body
 
     body.warm_up()
+
+
+def _wait_for_one_thread() -> None:
+    """Let threads of the warm-up that were told to end do so; one that stays would make forking unsafe."""
+    deadline = time.monotonic() + 5.0
+    while count_threads() != 1:
+        if time.monotonic() > deadline:
+            raise RuntimeError("the fork server must have one thread; something that it preloads keeps another")
+        time.sleep(0.001)
 
 
 def _serve(children: _Children) -> None:

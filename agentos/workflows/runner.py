@@ -79,7 +79,7 @@ def _outcome(state: DraftingState) -> Outcome:
 
 
 def _stamp(identity: Identity) -> str:
-    return f"agentos: workflow={identity.workflow}/{identity.version} input=sha256:{identity.digest}"
+    return f"<!-- agentos: workflow={identity.workflow}/{identity.version} input=sha256:{identity.digest} -->"
 
 
 def _today() -> str:

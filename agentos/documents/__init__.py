@@ -1,0 +1,1 @@
+"""Issues, briefs, designs and verdicts as data: parse, check and render, without any effect."""

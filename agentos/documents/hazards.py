@@ -1,0 +1,97 @@
+"""Find what must not stand in a finished document: placeholders, secrets, unsafe paths."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import PurePosixPath
+
+from agentos.documents.markdown import Kind, Line
+
+_PLACEHOLDER = re.compile(
+    r"\bTBD\b|\bTODO\b|\bFIXME\b|\bXXX\b|(?<!_)___(?!_)|<fill[ _-]?in|<insert\b|<your\b"
+    r"|\[(?:fill in|insert|TBC)\b|\blorem ipsum\b|\bto be (?:defined|decided|determined)\b",
+    re.IGNORECASE,
+)
+_TOKEN = re.compile(
+    r"sk-(?:ant-|proj-)?[a-z0-9_-]{20,200}|gh[pousr]_[a-z0-9]{20,100}|github_pat_[a-z0-9_]{20,100}"
+    r"|akia[0-9a-z]{16}|aiza[0-9a-z_-]{30,60}|xox[abprs]-[a-z0-9-]{10,100}|glpat-[a-z0-9_-]{20,60}"
+    r"|eyj[a-z0-9_-]{15,500}\.eyj[a-z0-9_-]{10,1000}|-----begin [a-z ]{0,30}private key-----"
+    r"|://[^\s/:@]{1,60}:[^\s/:@<>{}$]{6,60}@"
+    r"|(?:password|passwd|secret|api[_-]?key|token)[\"']?\s{0,3}[:=]\s{0,3}[\"'][^\s\"'{}<>$]{8,100}[\"']",
+    re.IGNORECASE,
+)
+_TOKEN_STARTS = (
+    *("sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "akia", "aiza", "xox", "glpat-", "eyj"),
+    *("-----begin ", "://", "password", "passwd", "secret", "api_key", "api-key", "apikey", "token"),
+)
+_PLACEHOLDER_STARTS = (
+    *("tbd", "todo", "fixme", "xxx", "___", "<fill", "<insert", "<your", "[fill", "[insert", "[tbc", "lorem"),
+    "to be de",
+)
+_CODE_SPAN = re.compile(r"`[^`\n]{1,300}`")
+REDACTED = "[REDACTED]"
+
+
+def find_placeholder(line: str) -> str | None:
+    """Return the first placeholder of a line, not counting what is quoted in backticks."""
+    line = line[:100_000]
+    lowered = line.casefold()
+    if not any(start in lowered for start in _PLACEHOLDER_STARTS):
+        return None
+    match = _PLACEHOLDER.search(_CODE_SPAN.sub(" ", line) if "`" in line else line)
+    return match[0] if match else None
+
+
+def find_placeholders(lines: Iterable[Line]) -> tuple[tuple[int, str], ...]:
+    """Return line number and wording of every placeholder in visible text."""
+    shown = (line for line in lines if line.kind in (Kind.TEXT, Kind.HEADING))
+    return tuple((line.number, word) for line in shown if (word := find_placeholder(line.text)))
+
+
+def find_secrets(text: str) -> tuple[tuple[int, int], ...]:
+    """Return where something looks like a credential, as start and end, in order and without overlap."""
+    lowered = text.lower()
+    if len(lowered) != len(text):
+        lowered = text
+    spans = []
+    for start in _TOKEN_STARTS:
+        position = lowered.find(start)
+        while position >= 0:
+            match = _TOKEN.match(text, position)
+            is_inside_word = start[0].isalnum() and position > 0 and text[position - 1].isalnum()
+            if match and not is_inside_word:
+                spans.append(match.span())
+            position = lowered.find(start, match.end() if match else position + len(start))
+    kept: list[tuple[int, int]] = []
+    for begin, end in sorted(spans):
+        if not kept or begin >= kept[-1][1]:
+            kept.append((begin, end))
+    return tuple(kept)
+
+
+def has_secret(text: str) -> bool:
+    """Tell whether the text holds something that looks like a credential."""
+    return bool(find_secrets(text))
+
+
+def redact(text: str) -> str:
+    """Replace everything that looks like a credential."""
+    parts = []
+    position = 0
+    for begin, end in find_secrets(text):
+        parts += [text[position:begin], REDACTED]
+        position = end
+    return "".join([*parts, text[position:]])
+
+
+def unsafe_path(path: str) -> str | None:
+    """Return why a path must not be used in a repository, or None."""
+    if not path.strip() or "\x00" in path:
+        return "is empty"
+    forward = path.strip().replace("\\", "/")
+    if forward.startswith("/") or forward.startswith("~") or forward[1:2] == ":":
+        return "is not relative to the repository"
+    if ".." in PurePosixPath(forward).parts:
+        return "leaves the repository"
+    return None

@@ -1,0 +1,1 @@
+"""Measurements against what a user would pick instead; each module answers one question."""

@@ -1,0 +1,55 @@
+"""Short versions of load, speed, and of faults of state that need processes of their own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.faults import damage_checkpoints, scale, speed_up, stalled_stdout
+from tests.support import PATIENCE, ROOT
+
+
+def test_checkpoints_take_many_writers_and_readers_at_once() -> None:
+    _run_alone("commit_storm", "--count", "60")
+
+
+def test_a_death_between_two_writes_of_the_library_never_ends_an_item_early() -> None:
+    _run_alone("resume_trap")
+
+
+def test_a_damaged_checkpoint_is_recovered_or_set_aside(tmp_path: Path) -> None:
+    figures = damage_checkpoints.measure(seed=1, count=8, folder=tmp_path)
+    assert not figures.misses, figures.to_json()
+
+
+def test_work_goes_on_while_nobody_reads_stdout(tmp_path: Path) -> None:
+    figures = stalled_stdout.measure(seed=1, count=5, folder=tmp_path)
+    assert not figures.misses, figures.to_json()
+
+
+def test_a_large_batch_leaves_no_open_files_threads_or_zombies_behind(tmp_path: Path) -> None:
+    figures = scale.measure(seed=1, count=60, folder=tmp_path, is_whole=False)
+    assert not figures.misses, figures.to_json()
+
+
+def test_three_at_a_time_are_faster_than_one_and_make_the_same_files(tmp_path: Path) -> None:
+    figures = speed_up.measure(
+        seed=1, count=1, folder=tmp_path, sizes=(6,), degrees=(3,), latency=0.1, least_share=0.5
+    )
+    assert not figures.misses, figures.to_json()
+
+
+def _run_alone(fault: str, *arguments: str) -> None:
+    """Run a fault whose module forks, and so needs a process with one thread."""
+    finished = subprocess.run(
+        [sys.executable, "-m", f"tests.faults.{fault}", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert json.loads(finished.stdout)["passed"]

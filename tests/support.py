@@ -1,0 +1,231 @@
+"""What the tests of commands share: a repository, a home, and real processes that are watched as they run."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = Path(sys.executable).parent
+PATIENCE = 60.0
+
+ISSUE = """\
+# Issue #{number}: Export list {number} as CSV
+
+## User Story
+As a keeper of lists, I want to export list {number}, so that I can open it in a spreadsheet.
+
+## Objective
+Add an export of list {number} to the command line.
+
+## Requirements
+1. `lists export {number} --format csv` writes the list to standard output.
+2. A missing list ends with exit code 4 and the message `no such list`.
+
+## Files to Create/Modify
+- `lists/export.py`: the exporter
+- `tests/test_export.py`: its tests
+
+## Acceptance Criteria
+- [ ] `lists export {number} --format csv` prints one line for each entry
+- [ ] A field with a comma is quoted
+- [ ] A missing list ends with exit code 4 and prints `no such list`
+"""
+
+BRIEF = """\
+# Reminders for list {number}
+
+People forget list {number}.
+
+- Remind by e-mail 24 hours before an entry is due
+- Send at most 1 reminder a day
+- Let a person switch reminders off with `lists remind --off`
+"""
+
+
+@dataclass(frozen=True)
+class World:
+    """A repository and a home of its own."""
+
+    repo: Path
+    home: Path
+    environ: Mapping[str, str]
+
+    def run(self, *command: str, environ: Mapping[str, str] | None = None, cwd: Path | None = None) -> Finished:
+        """Run a command to its end."""
+        with self.start(*command, environ=environ, cwd=cwd) as running:
+            return running.finish()
+
+    def start(self, *command: str, environ: Mapping[str, str] | None = None, cwd: Path | None = None) -> Running:
+        """Start a command in a session of its own."""
+        program = BIN / command[0]
+        argv = [str(program) if program.exists() else command[0], *command[1:]]
+        return Running(argv, {**self.environ, **(environ or {})}, cwd or self.repo)
+
+    def artefacts(self) -> dict[str, str]:
+        """Return the hash of every file under docs but the inputs, dates aside."""
+        found = {}
+        for path in sorted((self.repo / "docs").rglob("*")):
+            relative = path.relative_to(self.repo).as_posix()
+            if path.is_file() and not relative.startswith(("docs/issues/", "docs/briefs/")):
+                text = re.sub(r"\d{4}-\d\d-\d\d(T[\d:]+Z)?", "DATE", path.read_text("utf-8"))
+                found[relative] = hashlib.sha256(text.encode()).hexdigest()
+        return found
+
+    def leftovers(self) -> list[str]:
+        """Return temporary files in the repository and unfinished state in the home."""
+        temporary = [str(p.relative_to(self.repo)) for p in self.repo.rglob("*.tmp")]
+        state = [
+            str(path.relative_to(self.home))
+            for folder in ("checkpoints", "staging", "locks")
+            for path in (self.home / folder).rglob("*")
+            if path.is_file()
+        ]
+        return temporary + state
+
+    @property
+    def run_folders(self) -> list[Path]:
+        """The log folders of all runs, oldest first."""
+        return sorted((self.home / "logs" / "parallel").iterdir())
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How a command ended."""
+
+    code: int
+    stdout: str
+    stderr: str
+    seconds: float
+
+    @property
+    def text(self) -> str:
+        """Both streams."""
+        return self.stdout + self.stderr
+
+
+@dataclass
+class Running:
+    """A command that runs; its output is collected line by line."""
+
+    argv: list[str]
+    environ: Mapping[str, str]
+    cwd: Path
+    out: list[str] = field(default_factory=list)
+    err: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.started = time.monotonic()
+        self.changed = threading.Condition()
+        self.process = subprocess.Popen(
+            self.argv,
+            cwd=self.cwd,
+            env=dict(self.environ),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        self.threads = [
+            threading.Thread(target=self._collect, args=(stream, lines), daemon=True)
+            for stream, lines in ((self.process.stdout, self.out), (self.process.stderr, self.err))
+        ]
+        for thread in self.threads:
+            thread.start()
+
+    def __enter__(self) -> Running:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+    @property
+    def pid(self) -> int:
+        """The coordinator's process id."""
+        return self.process.pid
+
+    def wait_for(self, pattern: str, *, times: int = 1) -> None:
+        """Wait until a pattern has been printed."""
+        expression = re.compile(pattern)
+
+        def is_there() -> bool:
+            return sum(bool(expression.search(line)) for line in [*self.out, *self.err]) >= times
+
+        deadline = time.monotonic() + PATIENCE
+        with self.changed:
+            while not is_there():
+                left = deadline - time.monotonic()
+                assert left > 0, f"{pattern!r} was not printed; printed was:\n{self.text}"
+                assert self.process.poll() is None or any(t.is_alive() for t in self.threads), self.text
+                self.changed.wait(min(left, 0.5))
+
+    def finish(self) -> Finished:
+        """Wait for the end."""
+        code = self.process.wait(PATIENCE)
+        seconds = time.monotonic() - self.started
+        for thread in self.threads:
+            thread.join(PATIENCE)
+        return Finished(code, "".join(self.out), "".join(self.err), seconds)
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the coordinator alone."""
+        os.kill(self.pid, number)
+
+    def descendants(self) -> list[psutil.Process]:
+        """Return all processes that the command has started."""
+        try:
+            return psutil.Process(self.pid).children(recursive=True)
+        except psutil.NoSuchProcess:
+            return []
+
+    def workers(self) -> list[psutil.Process]:
+        """Return the worker processes, without the fork server."""
+        return [process for process in self.descendants() if process.ppid() != self.pid]
+
+    @property
+    def text(self) -> str:
+        """Everything printed so far."""
+        return "".join(self.out) + "".join(self.err)
+
+    def _collect(self, stream: Iterator[bytes], lines: list[str]) -> None:
+        for line in stream:
+            with self.changed:
+                lines.append(line.decode("utf-8", "replace"))
+                self.changed.notify_all()
+        with self.changed:
+            self.changed.notify_all()
+
+
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    """Wait until something is so, looking often."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, f"still not: {what}"
+        time.sleep(0.01)
+
+
+def wait_gone(processes: list[psutil.Process], seconds: float) -> list[psutil.Process]:
+    """Return those that are still there after some seconds."""
+    _, alive = psutil.wait_procs(processes, timeout=seconds)
+    return [process for process in alive if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
+
+
+def ended_by(code: int, number: int) -> bool:
+    """Tell whether an exit code means death by that signal, as the system or as a shell says it."""
+    return code in (-number, 128 + number)
+
+
+SIGINT, SIGTERM, SIGHUP, SIGKILL = signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL
