@@ -175,7 +175,9 @@ class Publication:
         superseded.mkdir(parents=True, exist_ok=True)
         kept = superseded / self._document.name
         if not kept.exists():
-            write_atomically(kept, old, mode=SHARED_FILE)
+            temporary = self._temporary(kept)
+            temporary.unlink(missing_ok=True)
+            write_atomically(kept, old, mode=SHARED_FILE, temporary=temporary)
 
     def _free_superseded(self) -> Path:
         number = 1

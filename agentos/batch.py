@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agentos.clock import file_stamp, utc_now
 from agentos.console import Console
 from agentos.console.progress import Eta
 from agentos.errors import UsageError
@@ -25,6 +24,7 @@ from agentos.report.summary import NOT_STARTED, Entry, Summary
 from agentos.shutdown import Signals, handled
 from agentos.supervision import Run, supervise
 from agentos.task import Failure, State, Task, failed
+from agentos.wording import count, file_stamp, utc_now
 from agentos.workers.process import ProcessWorkers
 from agentos.workflows.parallel.coordinator import (
     Interrupted,
@@ -83,7 +83,7 @@ class _Batch:
         self._write_run_file(started)
         console, selection = self._console, self._preview.selection
         console.say(
-            f"{len(selection.tasks)} items to run, {self._coordinator.max_workers} at a time: {selection.describe()}"
+            f"{count(len(selection.tasks), 'item')} to run, {self._coordinator.max_workers} at a time: {selection.describe()}"
         )
         for task in selection.edited:
             console.tell(task.label, "its input was edited since it ended; starting again")

@@ -93,7 +93,7 @@ def _try_lock(path: Path) -> ItemLock | None:
 
 
 def _write_holder(descriptor: int, command: str) -> None:
-    from agentos.clock import utc_now
+    from agentos.wording import utc_now
 
     holder = Holder(os.getpid(), utc_now(), command, process_birth(os.getpid()))
     os.ftruncate(descriptor, 0)

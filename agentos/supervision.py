@@ -11,7 +11,6 @@ from pathlib import Path
 
 from agentos import checkpoints, locks
 from agentos.artefacts import Publication
-from agentos.clock import describe_seconds, utc_now
 from agentos.console import Console
 from agentos.errors import BadInput
 from agentos.files import remove_tree
@@ -21,11 +20,13 @@ from agentos.records import Record, read_record, write_record
 from agentos.report.audit import Audit
 from agentos.report.summary import COMPLETE, HELD, Entry
 from agentos.task import ENDED, Failure, Outcome, State, Task, failed
+from agentos.wording import count, describe_seconds, utc_now
 from agentos.workers import Assignment, Event, Exit, Workers
 
 RETRYABLE = frozenset({Failure.INFRA, Failure.PROVIDER, Failure.MODEL_FORMAT})
 FIRST_BACKOFF = 0.5
 LONGEST_BACKOFF = 30.0
+OUTPUT_PATIENCE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +175,9 @@ class _Item:
             exit = self._run.workers.run(self._assignment(source), self._lock, capture, note, self._run.timeout)
         finally:
             capture.close_write_ends()
-            capture.wait_drained(2.0)
+            if not capture.wait_drained(OUTPUT_PATIENCE):
+                # Something that the worker started has escaped with the pipe in its hands.
+                capture.stop()
         audit.record("worker-exited", {"cpu_seconds": exit.cpu_seconds, "peak_memory": exit.peak_memory})
         return _judge(exit)
 
@@ -237,10 +240,8 @@ class _Item:
             case State.APPROVED:
                 tell(self._task.label, f"APPROVED in round {outcome.rounds}, {took}: {self._artefact}")
             case _:
-                tell(
-                    self._task.label,
-                    f"{outcome.state.upper()} after {outcome.rounds} rounds, {took}: {outcome.message}",
-                )
+                rounds = count(outcome.rounds, "round")
+                tell(self._task.label, f"{outcome.state.upper()} after {rounds}, {took}: {outcome.message}")
 
 
 def _judge(exit: Exit) -> Outcome:

@@ -6,7 +6,7 @@ import hashlib
 import sys
 from statistics import median
 
-from agentos.clock import utc_now
+from agentos.wording import utc_now
 from agentos.files import make_private_directory
 from agentos.home import Home, repository_key
 from agentos.inbox.directory import DirectoryInbox

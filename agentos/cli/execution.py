@@ -20,6 +20,11 @@ from agentos.report.summary import SCHEMA, Summary
 from agentos.shutdown import die_by
 
 
+A_DAY = 86_400.0
+LAST_WORDS = 0.3
+"""Seconds that a terminal has to take the summary when a signal ended the run."""
+
+
 def execute(options: Options, home: Home, args: argparse.Namespace, color: str, environ: Mapping[str, str]) -> int:
     """Run the batch, show its summary last, and return how it ended."""
     for model in (options.drafter, options.reviewer):
@@ -38,10 +43,16 @@ def execute(options: Options, home: Home, args: argparse.Namespace, color: str, 
         environ=environ,
     )
     try:
-        with console:
+        console.start()
+        try:
             _warn(options, console)
             summary, ending = run_batch(options, preview, console, environ)
             console.data(_render(summary, args))
+            if ending is None:
+                # Nobody is in a hurry: a reader that pages through the output gets all of it.
+                console.close(timeout=A_DAY)
+        finally:
+            console.close(timeout=LAST_WORDS)
     except UsageError:
         raise
     except Exception as error:

@@ -100,9 +100,10 @@ def _build(head: Line, under: Line, body: Sequence[Line]) -> Table:
 
 
 def escape_cell(text: str) -> str:
-    """Make text safe for a table cell: one line, pipes escaped."""
+    """Make text safe for a table cell: one line, every pipe escaped by exactly one backslash."""
     flat = " ".join(part.strip() for part in text.splitlines())
-    return flat.replace("\\|", "|").replace("|", "\\|") if "|" in flat else flat
+    *before, last = flat.split("|")
+    return "\\|".join([*(part.rstrip("\\") for part in before), last])
 
 
 def render_row(cells: Iterable[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agentos.clock import describe_seconds
+from agentos.wording import describe_seconds
 
 OFFLINE_SECONDS = 0.5
 MODEL_SECONDS = 90.0

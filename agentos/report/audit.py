@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from agentos.clock import utc_now
+from agentos.wording import utc_now
 from agentos.task import Task
 
 SCHEMA = 1

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from agentos.clock import describe_seconds
+from agentos.wording import describe_seconds
 from agentos.task import Outcome, State, Task
 
 SCHEMA = 1

@@ -14,7 +14,7 @@ from agentos.documents.words import WordIndex, keywords, share
 MAX_BYTES = 400_000
 MAX_REQUIREMENTS = 400
 _FUZZY_LOOKUPS = 200
-_ALIKE = 0.5
+_ALIKE = 0.6
 
 
 def coverage(lld: Lld) -> tuple[CoverageRow, ...]:

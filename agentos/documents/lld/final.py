@@ -17,7 +17,8 @@ def lld_status(text: str) -> str:
 
 def finalise_lld(text: str, *, item: str, status: str, reviews: Sequence[Review], stamp: str) -> str:
     """Return the design with its status, its review log and the closing stamp."""
-    body = _set_context_line(text, "Status", status)
+    body = _set_context_line(text, "Reviews", str(len(reviews)))
+    body = _set_context_line(body, "Status", status)
     body = _set_context_line(body, "Issue", f"#{item}" if item.isdecimal() else item)
     return append_log(body, status=status, reviews=reviews, stamp=stamp)
 

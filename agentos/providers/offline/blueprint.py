@@ -11,6 +11,7 @@ from agentos.documents.hazards import redact, unsafe_path
 from agentos.documents.headings import split_label
 from agentos.documents.issue import FileChange, Issue, Scenario, parse_issue
 from agentos.documents.words import Figure, WordIndex, code_spans, figures, keywords, likeness, same_figures, share
+from agentos.providers.offline.defusing import defuse
 from agentos.providers.offline.sentences import is_request
 from agentos.providers.offline.signals import Raised, raised_signals
 
@@ -249,7 +250,7 @@ def measured_promises(text: str) -> list[Figure]:
 
 def make_blueprint(item: str, text: str) -> Blueprint:
     """Gather a blueprint from the text of an issue; credentials in it go no further."""
-    return Blueprint(item, parse_issue(redact(text)))
+    return Blueprint(item, defuse(parse_issue(redact(text))))
 
 
 def _is_said(text: str, criteria: tuple[str, ...], index: WordIndex) -> bool:

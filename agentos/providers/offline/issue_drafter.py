@@ -11,6 +11,7 @@ from agentos.documents.hazards import redact
 from agentos.documents.markdown import scan, sections, split_lines
 from agentos.documents.words import code_spans
 from agentos.providers.offline.blueprint import looks_like_path
+from agentos.providers.offline.defusing import defuse
 from agentos.providers.offline.proofs import shorten
 from agentos.providers.offline.sentences import VERBS, base_verb
 from agentos.providers.offline.signals import raised_signals
@@ -42,7 +43,7 @@ _WISHING = ("i want to ", "we want to ", "we want ", "i want ", "please ", "it s
 
 def draft_issue(item: str, text: str) -> str:
     """Return a whole issue with the parts that a design is made from."""
-    brief = _bounded(parse_brief(redact(text)))
+    brief = _bounded(defuse(parse_brief(redact(text))))
     role = find_role(brief)
     title = brief.title or "Untitled brief"
     parts = [
@@ -78,7 +79,7 @@ def _bounded(brief: Brief) -> Brief:
 
 def revise_issue(previous: str, text: str, findings: Sequence[Finding]) -> str:
     """Return the previous draft with what the findings name mended where a rule can."""
-    brief = parse_brief(redact(text))
+    brief = defuse(parse_brief(redact(text)))
     role = find_role(brief)
     issue = redact(previous)
     for finding in findings:

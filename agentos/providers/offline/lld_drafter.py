@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from agentos.providers.offline import lld_body
 from agentos.providers.offline.blueprint import Blueprint
 from agentos.providers.offline.lld_changes import write_changes
+from agentos.providers.offline.lld_data import write_data, write_diagram
 from agentos.providers.offline.lld_tests import write_tests
 
 WRITERS: Mapping[int, Callable[[Blueprint], str]] = {
@@ -14,8 +15,8 @@ WRITERS: Mapping[int, Callable[[Blueprint], str]] = {
     2: write_changes,
     3: lld_body.write_requirements,
     4: lld_body.write_alternatives,
-    5: lld_body.write_data,
-    6: lld_body.write_diagram,
+    5: write_data,
+    6: write_diagram,
     7: lld_body.write_security,
     8: lld_body.write_performance,
     9: lld_body.write_legal,

@@ -19,6 +19,7 @@ _LONGEST_ISSUE = 300_000
 _MOST_FINDINGS = 100
 _MOST_LOOKUPS = 400
 _ALIKE = 0.45
+_SAID = 0.6
 _NUMBER = re.compile(r"\d[\d,]{0,11}")
 
 
@@ -136,7 +137,7 @@ def _check_requirements(lld: Lld, issue: Issue) -> Iterator[Finding]:
             continue
         lookups += 1
         nearest = index.nearest(requirement.text) if lookups <= _MOST_LOOKUPS else None
-        if nearest is None or share(keywords(requirement.text), index.words[nearest[0]]) < 0.5:
+        if nearest is None or share(keywords(requirement.text), index.words[nearest[0]]) < _SAID:
             yield _high(
                 f"requirement-{number}-absent",
                 "3",

@@ -168,9 +168,10 @@ _DROPPED = "\x00"
 
 def _append_proofs(rows: list[str], lld: Lld, proofs: Sequence[Proof]) -> None:
     numbers = [int(scenario.id) for scenario in lld.scenarios if scenario.id.isdecimal()]
-    present = {scenario.name for scenario in lld.scenarios}
+    known = {requirement.id for requirement in lld.requirements}
+    present = {(s.name, tuple(name for name in s.requirements if name in known)) for s in lld.scenarios}
     first = max(numbers, default=0) // 10 + 1
-    new = [proof for proof in dict.fromkeys(proofs) if proof.name not in present]
+    new = [proof for proof in dict.fromkeys(proofs) if (proof.name, proof.requirements) not in present]
     last = max(scenario.line for scenario in lld.scenarios)
     rows[last:last] = [render_row(proof.cells(f"{(first + n) * 10:03d}")) for n, proof in enumerate(new)]
     rows[:] = [row for row in rows if row != _DROPPED]

@@ -1,4 +1,4 @@
-"""The times that people and files see: UTC, ISO 8601."""
+"""Times and amounts in the words that people and files see."""
 
 from __future__ import annotations
 
@@ -25,3 +25,8 @@ def describe_seconds(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def count(number: int, thing: str) -> str:
+    """Say how many things there are: `1 item`, `2 items`."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

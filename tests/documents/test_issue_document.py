@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentos.documents.brief import parse_brief
+from agentos.documents.issue import FileChange, Question, parse_issue
+
+FIXTURES = Path(__file__).parent / "fixtures"
+
+
+def read(name: str) -> str:
+    return (FIXTURES / name).read_text(encoding="utf-8")
+
+
+def test_a_large_issue_is_read_part_by_part() -> None:
+    issue = parse_issue(read("tide_issue.md"))
+    assert issue.title == "Warn harbour masters before a flood tide"
+    assert issue.number is None
+    assert issue.user_story.startswith("As a harbour master, I want a warning")
+    assert len(issue.criteria) == 3
+    assert [(r.text, r.group) for r in issue.requirements][1] == ("At most 40 harbours are watched at once", "Watching")
+    assert [scenario.title for scenario in issue.scenarios] == ["A warning goes out", "The forecast cannot be fetched"]
+    assert issue.files[0] == FileChange("tide/watch.py", "Add", "New watcher")
+    assert issue.files[1].change == "Modify"
+    assert issue.files[2].change == "Add"
+    assert issue.technical_approach[0].startswith("**Polling:**")
+    assert issue.out_of_scope == ("**Text messages** — Mail is enough",)
+    assert issue.testing_notes[0].group == "Forcing Error States"
+    assert issue.definition_of_done[1].group == "Documentation"
+    assert issue.defects == ()
+    assert issue.other == ()
+
+
+def test_a_small_issue_has_its_number_and_context() -> None:
+    issue = parse_issue(read("cli_issue.md"))
+    assert (issue.number, issue.title) == (137, "Wire the batch module into the command line")
+    assert len(issue.criteria) == 3
+    assert issue.context[0].startswith("Issue #106")
+    assert issue.dependencies[0].startswith("Depends on: #106")
+    assert issue.defects == ()
+
+
+@pytest.mark.parametrize(
+    ("heading", "number", "title"),
+    [
+        ("# 42 - Export", 42, "Export"),
+        ("# Issue #42: Export", 42, "Export"),
+        ("# #42 Export", 42, "Export"),
+        ("# [42] - Export", 42, "Export"),
+        ("# 42: Export", 42, "Export"),
+        ("# 3 ways to fail", None, "3 ways to fail"),
+        ("# Export", None, "Export"),
+        ("# Issue tracker", None, "Issue tracker"),
+        ("# 99999999999999 - Big", None, "99999999999999 - Big"),
+    ],
+)
+def test_the_number_is_read_from_the_heading(heading: str, number: int | None, title: str) -> None:
+    issue = parse_issue(f"{heading}\n\n## Goal\nx\n")
+    assert (issue.number, issue.title) == (number, title)
+
+
+@pytest.mark.parametrize("heading", ["Acceptance Criteria", "AC", "Acceptance", "3. Acceptance criteria", "Criteria"])
+def test_criteria_are_found_under_the_headings_people_write(heading: str) -> None:
+    assert parse_issue(f"# T\n\n## {heading}\n- [ ] one\n- two\n").criteria == ("one", "two")
+
+
+@pytest.mark.parametrize("heading", ["Files to Create/Modify", "Files Changed", "Affected files", "Files"])
+def test_files_are_read_from_lists_and_tables(heading: str) -> None:
+    listed = parse_issue(f"# T\n\n## {heading}\n- `a/b.py` (new) - does x\n- Delete: `c.py`\n")
+    assert [(f.path, f.change) for f in listed.files] == [("a/b.py", "Add"), ("c.py", "Delete")]
+    table = parse_issue(f"# T\n\n## {heading}\n| File | Change | Description |\n|--|--|--|\n| `a.py` | Modify | x |\n")
+    assert table.files == (FileChange("a.py", "Modify", "x"),)
+
+
+def test_answered_questions_carry_their_answer() -> None:
+    issue = parse_issue(
+        "# T\n\n## Open Questions\n- [x] Which? **Answer: this**\n- [ ] When?\n- Where? Default: here\n- None\n"
+    )
+    assert issue.open_questions == (Question("Which?", "this"), Question("When?"), Question("Where?", "here"))
+
+
+def test_a_text_without_heading_is_no_usable_issue() -> None:
+    assert len(parse_issue("please make it better").defects) == 2
+    assert parse_issue("").defects
+
+
+def test_a_heading_of_a_part_is_no_title() -> None:
+    assert any("title" in defect for defect in parse_issue("## User Story\nAs a user, I want x").defects)
+
+
+def test_a_heading_without_any_demand_is_no_usable_issue() -> None:
+    assert parse_issue("# Title\n\n## Notes\n").defects
+
+
+def test_unknown_sections_are_kept_by_heading() -> None:
+    assert parse_issue("# T\n\nwhy\n\n## Rollout Plan\nslowly\n").other == (("Rollout Plan", "slowly"),)
+
+
+def test_criteria_quoted_in_a_fence_do_not_count() -> None:
+    assert parse_issue("# T\n## AC\n- real\n```\n- quoted\n```\n").criteria == ("real",)
+
+
+@given(st.text(max_size=400))
+def test_no_text_breaks_the_issue_reader(text: str) -> None:
+    issue = parse_issue(text)
+    assert issue.defects or issue.title
+
+
+def test_a_brief_has_problem_wishes_constraints_and_failures() -> None:
+    brief = parse_brief(
+        "# 7 - Remind\n\nPeople forget.\n\n## What we want\n- mail\n\n## Constraints\n- one a day\n\n"
+        "## What goes wrong today\n- lost mail\n"
+    )
+    assert (brief.title, brief.number) == ("Remind", 7)
+    assert brief.problem == ("People forget.",)
+    assert (brief.wishes, brief.constraints, brief.failures) == (("mail",), ("one a day",), ("lost mail",))
+    assert brief.defects == ()
+
+
+def test_bullets_below_the_title_of_a_brief_are_wishes() -> None:
+    assert parse_brief("# Labels\n\n- print\n- scan\n").wishes == ("print", "scan")
+
+
+def test_an_empty_brief_is_not_usable() -> None:
+    assert len(parse_brief("").defects) == 2
+
+
+@given(st.text(max_size=400))
+def test_no_text_breaks_the_brief_reader(text: str) -> None:
+    parse_brief(text)

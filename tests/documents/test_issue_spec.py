@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from agentos.documents.bounds import bounds
+from agentos.documents.brief import parse_brief
+from agentos.documents.clarity import asserts_nothing, vague_words
+from agentos.documents.hazards import has_secret, redact, unsafe_path
+from agentos.documents.issue import parse_issue
+from agentos.documents.issue_spec import check_issue_spec, finalise_issue, wish_coverage
+from agentos.documents.words import figures, same_figures
+
+BRIEF = parse_brief("# 9 - Labels\n\nNumbers are wrong.\n\n## Wishes\n- Print 24 labels on a sheet\n- Scan a label\n")
+ISSUE = """# 9 - Labels
+
+## User Story
+As a volunteer, I want labels, so that numbers are right.
+
+## Objective
+Print and scan labels.
+
+## Requirements
+1. Print 24 labels on a sheet
+2. Scan a label
+
+## Acceptance Criteria
+- [ ] A sheet has 24 labels
+- [ ] Scanning a label selects its item
+"""
+
+
+def ids(text: str) -> set[str]:
+    return {finding.id for finding in check_issue_spec(parse_issue(text), BRIEF)}
+
+
+def test_a_complete_issue_passes() -> None:
+    assert ids(ISSUE) == set()
+    assert all(row.covered for row in wish_coverage(parse_issue(ISSUE), BRIEF))
+
+
+def test_a_wish_that_nothing_takes_up_is_told() -> None:
+    shorter = ISSUE.replace("2. Scan a label\n", "").replace("- [ ] Scanning a label selects its item\n", "")
+    assert "wish-W2" in ids(shorter)
+
+
+def test_missing_parts_are_told() -> None:
+    assert {"no-user-story", "no-criteria"} <= ids("# 9 - Labels\n\n## Objective\nx\n\n## Requirements\n- Print TBD\n")
+
+
+def test_a_final_issue_has_status_log_and_stamp() -> None:
+    text = finalise_issue(ISSUE, item="9", status="approved", reviews=[], stamp="<!-- agentos x -->")
+    again = finalise_issue(text, item="9", status="approved", reviews=[], stamp="<!-- agentos x -->")
+    assert text == again
+    assert "**Status:** approved" in text
+    assert parse_issue(text).criteria == parse_issue(ISSUE).criteria
+    assert text.endswith("<!-- agentos x -->\n")
+
+
+def test_secrets_are_seen_and_cut_out() -> None:
+    for secret in ("ghp_" + "a" * 36, "AKIA" + "A1B2" * 4, 'password = "hunter22x"', "https://me:s3cr3tpw@host"):
+        assert has_secret(f"use {secret} here")
+        assert secret not in redact(f"use {secret} here")
+    for harmless in ("the token is read", "task-force", "password: {password}", "`AGENTOS_KEY`", "https://host/a:b"):
+        assert not has_secret(harmless)
+
+
+def test_paths_outside_the_repository_are_refused() -> None:
+    assert unsafe_path("src/a.py") is None
+    for path in ("/etc/x", "../x", "a/../../x", "~/x", "C:\\x", "..\\x", ""):
+        assert unsafe_path(path)
+
+
+def test_equal_figures_are_equal_in_any_unit() -> None:
+    assert same_figures(figures("within 1 minute"), figures("within 60 seconds"))
+    assert not same_figures(figures("5 seconds"), figures("50 seconds"))
+    assert figures("LLD-42 and `R3` and #7") == ()
+
+
+def test_limits_have_a_value_beyond() -> None:
+    assert [(b.value, b.beyond) for b in bounds("at most 10 workers, at least 2 keys")] == [(10, 11), (2, 1)]
+    assert bounds("within 5 seconds, at most 3 minutes, contrast of at least 4.5 to 1") == ()
+
+
+def test_vague_claims_are_told_from_measured_ones() -> None:
+    assert vague_words("The page is fast and user-friendly") == ("fast", "user-friendly")
+    assert not vague_words("The page loads within 200 ms, so it is fast")
+    assert not vague_words("Failed workflows do not affect other workflows")
+
+
+def test_an_empty_assertion_is_seen() -> None:
+    assert asserts_nothing("Works correctly as expected")
+    assert not asserts_nothing("Exit code 0")

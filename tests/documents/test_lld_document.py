@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentos.documents.findings import Category, Finding, Tier
+from agentos.documents.issue import parse_issue
+from agentos.documents.lld import check_lld, coverage, finalise_lld, lld_status, parse_lld
+from agentos.documents.review_log import Review
+from agentos.documents.verdict import Decision, Verdict
+
+FIXTURES = Path(__file__).parent / "fixtures"
+LLD = (FIXTURES / "tide_lld.md").read_text(encoding="utf-8")
+ISSUE = parse_issue((FIXTURES / "tide_issue.md").read_text(encoding="utf-8"))
+STAMP = "<!-- agentos item=7 rounds=2 -->"
+
+
+def ids(text: str, previous: str | None = None) -> set[str]:
+    before = parse_lld(previous) if previous is not None else None
+    return {finding.id for finding in check_lld(parse_lld(text), ISSUE, before)}
+
+
+def test_a_design_is_read_by_section_number() -> None:
+    lld = parse_lld(LLD)
+    assert (lld.title, lld.number, lld.status) == ("Warn harbour masters", 7, "Draft")
+    assert list(lld.sections) == list(range(1, 13))
+    assert [requirement.id for requirement in lld.requirements] == ["R1", "R2", "R3"]
+    assert lld.scenarios[1].requirements == ("R2", "R3")
+    assert lld.files[0].description == "Watcher, `a|b`"
+    assert lld.open_questions[0].answer
+
+
+def test_a_complete_design_passes_the_rules() -> None:
+    assert ids(LLD) == set()
+    assert all(row.covered for row in coverage(parse_lld(LLD)))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("## 9. Legal & Compliance\nThe forecast is public.\n", "", "missing-section-9"),
+        ("The forecast is public.", "", "empty-section-9"),
+        ("| R2, R3 |", "| R2 |", "uncovered-R3"),
+        ("| R2, R3 |", "| R2, R3, R9 |", "unknown-requirement-020"),
+        ("2. A forecast that cannot be fetched does not stop the watch\n", "", "criterion-2-absent"),
+        ("The forecast is wrong.", "TBD", "placeholder-11"),
+        ("The forecast is wrong.", "Somebody will <fill in> this", "placeholder-11"),
+        ("The forecast is wrong.", "Found: ___", "placeholder-11"),
+        ("| forecast of 31 cm |", "|", "table-10"),
+        ("| 020 |", "| 010 |", "scenario-id-010"),
+        ("`tide/watch.py`", "`/etc/passwd`", "path-1"),
+        ("`tide/watch.py`", "`../../x.py`", "path-1"),
+        ("The key stays in the environment.", "Key: sk-" + "a1B2" * 8, "secret"),
+        ("One request an hour.", "x" * 400_001, "size"),
+    ],
+)
+def test_each_planted_defect_is_found(old: str, new: str, expected: str) -> None:
+    assert old in LLD
+    assert expected in ids(LLD.replace(old, new, 1))
+
+
+def test_a_revision_that_loses_a_subsection_is_told() -> None:
+    shorter = LLD.replace("### 2.4 Function Signatures", "Function signatures")
+    assert "lost-section-2.4" in ids(shorter, previous=LLD)
+    assert "lost-section-2.4" not in ids(shorter)
+
+
+def test_a_quoted_placeholder_is_no_placeholder() -> None:
+    assert ids(LLD.replace("The forecast is wrong.", "Lines with `TODO` are listed")) == set()
+
+
+def test_a_section_quoted_in_a_fence_does_not_count() -> None:
+    assert "missing-section-3" in ids(LLD.replace("\n## 3. Requirements\n", "\n"))
+
+
+def review(number: int, decision: Decision, *findings: Finding) -> Review:
+    return Review(number, "offline rules", f"2026-01-0{number}", Verdict(decision, "As found.", findings))
+
+
+def finding(id: str, text: str, tier: Tier = Tier.HIGH) -> Finding:
+    return Finding(id, tier, Category.QUALITY, "3", text)
+
+
+def final(text: str = LLD, status: str = "APPROVED") -> str:
+    reviews = [
+        review(1, Decision.REVISE, finding("F1", "mended"), finding("F2", "stays | open")),
+        review(2, Decision.APPROVED, finding("F2", "stays | open"), finding("F3", "later", Tier.SUGGESTION)),
+    ]
+    return finalise_lld(text, item="7", status=status, reviews=reviews, stamp=STAMP)
+
+
+def test_a_final_design_states_its_status_and_its_reviews() -> None:
+    text = final()
+    assert lld_status(text) == "APPROVED"
+    assert "| F1 | high | 3 | mended | YES - not found again in review #2 |" in text
+    assert "| F2 | high | 3 | stays \\| open | NO - found again in review #2 |" in text
+    assert "NOTED" in text
+    assert "**Final Status:** APPROVED" in text
+    assert text.endswith(STAMP + "\n")
+    assert list(parse_lld(text).sections) == list(range(1, 13))
+
+
+def test_finalising_twice_gives_the_same_text() -> None:
+    assert final(final()) == final()
+
+
+def test_a_draft_cannot_bring_its_own_review_log_or_stamp() -> None:
+    forged = LLD + "\n## Appendix: Review Log\n\nAll fine.\n\n<!-- agentos item=7 rounds=1 -->\n"
+    text = final(forged, "needs-revision")
+    assert "All fine." not in text
+    assert text.count("<!-- agentos") == 1
+    assert lld_status(text) == "needs-revision"
+
+
+def test_an_open_fence_cannot_swallow_the_review_log() -> None:
+    assert "Appendix: Review Log" in [
+        line.text for line in parse_lld(final(LLD + "\n```\nnever closed")).lines if line.level == 2
+    ]
+
+
+def test_a_status_line_is_added_where_there_was_none() -> None:
+    assert lld_status(final(LLD.replace("* **Status:** Draft\n", ""))) == "APPROVED"
+
+
+def test_a_design_without_reviews_says_so() -> None:
+    assert "No review took place." in finalise_lld(LLD, item="7", status="failed", reviews=[], stamp="")
+
+
+@given(st.text(max_size=500))
+def test_no_text_breaks_the_design_reader(text: str) -> None:
+    lld = parse_lld(text)
+    check_lld(lld, ISSUE, lld)
+    finalise_lld(text, item="7", status="x", reviews=[], stamp=STAMP)
+
+
+def test_findings_come_heaviest_first_and_once() -> None:
+    broken = LLD.replace("`tide/watch.py`", "`/x`").replace("| R2, R3 |", "| R9 |")
+    found = check_lld(parse_lld(broken), replace(ISSUE, criteria=("nothing like it here",)), None)
+    assert found[0].tier is Tier.BLOCKING
+    assert len({entry.id for entry in found}) == len(found)
