@@ -82,9 +82,8 @@ class _Batch:
         started, began = utc_now(), time.monotonic()
         self._write_run_file(started)
         console, selection = self._console, self._preview.selection
-        console.say(
-            f"{count(len(selection.tasks), 'item')} to run, {self._coordinator.max_workers} at a time: {selection.describe()}"
-        )
+        amount = count(len(selection.tasks), "item")
+        console.say(f"{amount} to run, {self._coordinator.max_workers} at a time: {selection.describe()}")
         for task in selection.edited:
             console.tell(task.label, "its input was edited since it ended; starting again")
         for reject in selection.rejects:

@@ -200,7 +200,8 @@ def _files(brief: Brief) -> str:
 
 def _out_of_scope(brief: Brief) -> str:
     negative = ("not ", "no ", "never ", "without ")
-    left = [rule for rule in brief.constraints if rule.casefold().startswith(negative)]
+    lowered = ((rule, rule.casefold()) for rule in brief.constraints)
+    left = [rule for rule, text in lowered if text.startswith(negative) and not text.startswith("no more")]
     return "\n".join(f"- {rule}" for rule in left) or "- Everything that no requirement above names"
 
 
