@@ -29,6 +29,7 @@ from agentos.files import (
 from agentos.task import Outcome
 
 MANIFEST = "manifest.json"
+UNFINISHED_MANIFEST = "manifest.unfinished"
 COMMITTED = "committed.json"
 SUPERSEDED = Path("docs/lineage/superseded")
 
@@ -45,13 +46,17 @@ class Artefacts:
 
 
 def stage(staging: Path, artefacts: Artefacts, outcome: Outcome, digest: str) -> None:
-    """Write the results of a finished item into its staging folder; the manifest comes last."""
+    """Write the results of a finished item into its staging folder; the manifest comes last.
+
+    Nothing here is forced to the disk: after a power loss the checkpoint gives the same results again, and what was
+    committed had been prepared durably beside its targets.
+    """
     remove_tree(staging)
     papers = make_private_directory(staging / "papers")
     for name, text in artefacts.papers.items():
-        write_new(papers / name, text.encode("utf-8", "surrogatepass"))
+        write_new(papers / name, text.encode("utf-8", "surrogatepass"), is_durable=False)
     if artefacts.document:
-        write_new(staging / "document", artefacts.text.encode("utf-8", "surrogatepass"))
+        write_new(staging / "document", artefacts.text.encode("utf-8", "surrogatepass"), is_durable=False)
     manifest = {
         "folder": artefacts.folder,
         "document": artefacts.document,
@@ -59,7 +64,8 @@ def stage(staging: Path, artefacts: Artefacts, outcome: Outcome, digest: str) ->
         "digest": digest,
         "nonce": secrets.token_hex(8),
     }
-    write_atomically(staging / MANIFEST, json.dumps(manifest).encode())
+    write_new(staging / UNFINISHED_MANIFEST, json.dumps(manifest).encode(), is_durable=False)
+    (staging / UNFINISHED_MANIFEST).rename(staging / MANIFEST)
 
 
 @dataclass(frozen=True, slots=True)

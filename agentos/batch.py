@@ -62,7 +62,6 @@ class _Batch:
         self._stopping = threading.Event()
         self._journal = MemoryJournal()
         self._pool = _make_pool(environ, console)
-        self._workers = ProcessWorkers(Gateway(self._journal, self._pool), environ, self._folder / "workers.log")
         self._coordinator = ParallelCoordinator(
             options.parallel,
             announce=lambda text: console.say(text, important=True),
@@ -71,6 +70,13 @@ class _Batch:
             on_start=self._show_progress,
             on_result=self._take_result,
             on_shutdown=self._stop_workers,
+        )
+        self._workers = ProcessWorkers(
+            Gateway(self._journal, self._pool),
+            environ,
+            self._folder / "workers.log",
+            at_once=self._coordinator.max_workers,
+            in_all=len(preview.selection.tasks),
         )
         self._eta = Eta(self._coordinator.max_workers)
         self._failures = 0

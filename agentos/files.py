@@ -44,14 +44,15 @@ def write_atomically(path: Path, data: bytes, *, mode: int = PRIVATE_FILE, tempo
     sync_directory(path.parent)
 
 
-def write_new(path: Path, data: bytes, *, mode: int = PRIVATE_FILE) -> None:
-    """Create a file that was not there, follow no link, and have it on the disk when this returns."""
+def write_new(path: Path, data: bytes, *, mode: int = PRIVATE_FILE, is_durable: bool = True) -> None:
+    """Create a file that was not there, follow no link; a durable one is on the disk when this returns."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     try:
         view = memoryview(data)
         while view:
             view = view[os.write(descriptor, view) :]
-        os.fsync(descriptor)
+        if is_durable:
+            os.fsync(descriptor)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
     finally:

@@ -6,12 +6,12 @@ import hashlib
 import sys
 from statistics import median
 
-from agentos.wording import utc_now
 from agentos.files import make_private_directory
 from agentos.home import Home, repository_key
 from agentos.inbox.directory import DirectoryInbox
 from agentos.records import Record, write_record
 from agentos.task import State, Workflow
+from agentos.wording import utc_now
 from benchmarks.figures import Figure, Result, print_result
 from benchmarks.scene import Scene, find_program, scene, time_command
 
@@ -22,8 +22,8 @@ FEW_TARGET, MANY_TARGET = 0.3, 3.0
 MANY_ROUNDS = 5
 METHOD = (
     f"Wall time of the whole process. Help: median of {ROUNDS}, in turn with `python -c pass` by the same interpreter. "
-    f"Dry run: median of {ROUNDS} for {FEW} issue files, of {MANY_ROUNDS} for {MANY:,}, the latter also when each has a "
-    "record that says it is complete (then its file is read and hashed to see that it is unchanged). Beside it: "
+    f"Dry run: median of {ROUNDS} for {FEW} issue files, of {MANY_ROUNDS} for {MANY:,}, the latter also when each has "
+    "a record that says it is complete (then its file is read and hashed to see that it is unchanged). Beside it: "
     "`grep -c` and `sha256sum` over the same files, the least that anything has to do."
 )
 

@@ -24,8 +24,8 @@ METHOD = (
     f"over the same and with `parallel -j{PARALLEL} true` over {PARALLEL_TASKS:,}; wall time a task, best of {ROUNDS}. "
     f"Command: processor time of the coordinator's own process, without its children, for {LARGE} items less that for "
     f"{SMALL}, by the difference: so its start is out, while locks, audit, console, publishing and records are in. The "
-    "offline rules play the model inside the coordinator; their part, known from calls made one at a time, is taken off "
-    "and stands in the facts."
+    "offline rules play the model inside the coordinator; their part, known from calls made one at a time, is taken "
+    "off and stands in the facts."
 )
 
 

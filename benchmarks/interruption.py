@@ -16,8 +16,8 @@ TARGET = 5.0
 PEER_CALL = 8.0
 METHOD = (
     f"SIGINT to the coordinator alone while {PARALLEL} workers are inside a call of 60 s; seconds until the process "
-    f"has ended, {TIMES} times, each with a new command; the largest counts. Beside it: a Python process pool on calls of "
-    f"only {PEER_CALL:g} s, which waits for the running call to end."
+    f"has ended, {TIMES} times, each with a new command; the largest counts. Beside it: a Python process pool on "
+    f"calls of only {PEER_CALL:g} s, which waits for the running call to end."
 )
 POOL = f"""\
 import time

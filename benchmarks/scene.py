@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,11 +44,14 @@ class Scene:
 
     def run(self, *command: str) -> Observed:
         """Run a command to its end; anything but success ends the benchmark."""
-        process = self.start(*command)
-        observed = watch(process)
+        return self.finish(self.start(*command))
+
+    def finish(self, process: subprocess.Popen[bytes], look: Callable[[], None] = lambda: None) -> Observed:
+        """Wait for a command that was started, as `run` does."""
+        observed = watch(process, look)
         if observed.code != 0:
             text = (self.repo.parent / "output.txt").read_text("utf-8", "replace")
-            raise RuntimeError(f"{' '.join(command)} ended with {observed.code}:\n{text[-2000:]}")
+            raise RuntimeError(f"{process.args!r} ended with {observed.code}:\n{text[-2000:]}")
         return observed
 
     def reset(self) -> None:
@@ -104,12 +107,13 @@ def find_program(name: str) -> str:
     return str(program) if program.exists() else name
 
 
-def watch(process: subprocess.Popen[bytes]) -> Observed:
-    """Wait for the end of a process and note what it used itself."""
+def watch(process: subprocess.Popen[bytes], look: Callable[[], None] = lambda: None) -> Observed:
+    """Wait for the end of a process and note what it used itself; `look` is called now and then meanwhile."""
     began, start = time.time(), time.monotonic()
     peak = 0
     while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
         peak = max(peak, peak_memory(process.pid))
+        look()
         time.sleep(LOOK_EVERY)
     # Not reaped yet, so that its own use can still be told from that of its children.
     cpu = cpu_seconds(process.pid)

@@ -20,9 +20,9 @@ PEER_STARTS = 5
 READY_MEDIAN, READY_P99, MEMORY = 50.0, 100.0, 20.0
 METHOD = (
     f"Ready: milliseconds from asking the fork server until the worker says it is ready, as the audit trails have "
-    f"them, over {STARTS} items at `--parallel {PARALLEL}` with calls of 0.3 s, so that ten are always running. Memory: "
-    f"private memory (USS) of {PARALLEL} workers that wait for their review, read from outside. Beside it: a fresh interpreter "
-    "that imports the same runner, one at a time on an otherwise idle machine."
+    f"them, over {STARTS} items at `--parallel {PARALLEL}` with calls of 0.3 s, so that ten are always running. "
+    f"Memory: private memory (USS) of {PARALLEL} workers that wait for their review, read from outside. Beside it: a "
+    "fresh interpreter that imports the same runner, one at a time on an otherwise idle machine."
 )
 FRESH = "import agentos.workflows.runner, sys; print('ready', flush=True); sys.stdin.read()"
 

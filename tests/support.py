@@ -192,8 +192,8 @@ class Running:
             return []
 
     def workers(self) -> list[psutil.Process]:
-        """Return the worker processes, without the fork server."""
-        return [process for process in self.descendants() if process.ppid() != self.pid]
+        """Return the worker processes that have work: not the fork server, not those that wait for work."""
+        return [process for process in self.descendants() if process.ppid() != self.pid and _has_work(process)]
 
     @property
     def text(self) -> str:
@@ -207,6 +207,14 @@ class Running:
                 self.changed.notify_all()
         with self.changed:
             self.changed.notify_all()
+
+
+def _has_work(worker: psutil.Process) -> bool:
+    """Tell a worker with work by its stdout, which is a pipe to the coordinator."""
+    try:
+        return os.readlink(f"/proc/{worker.pid}/fd/1").startswith("pipe:")  # noqa: PTH115
+    except OSError:
+        return False
 
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:

@@ -107,16 +107,18 @@ class ForkServer:
         """Wait until everything is imported; return how many seconds that took."""
         return await asyncio.shield(self._ready)
 
-    def fork(self, descriptors: list[int]) -> Worker:
-        """Ask for one worker that gets these descriptors."""
+    def fork(self) -> Worker:
+        """Ask for one worker, who then waits for its work."""
         if not self.is_alive:
             raise ForkServerDied("the fork server has ended; run again")
         self._last += 1
         request = str(self._last)
         self._pids[request] = self._loop.create_future()
         self._ends[request] = self._loop.create_future()
-        socket.send_fds(self._control, [f"fork {request}".encode()], descriptors)
-        return Worker(self, request, self._pids[request], self._ends[request])
+        ours, theirs = socket.socketpair()
+        with theirs:
+            socket.send_fds(self._control, [f"fork {request}".encode()], [theirs.fileno()])
+        return Worker(self, request, ours, self._pids[request], self._ends[request])
 
     def signal_worker(self, request: str, number: int) -> None:
         """Send a signal to a worker's whole group; the server does it, who knows that the number is still theirs."""
@@ -184,8 +186,18 @@ class Worker:
 
     server: ForkServer
     request: str
+    channel: socket.socket
     pid: asyncio.Future[int]
     ended: asyncio.Future[Ended]
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it has not ended, as far as is known."""
+        return self.server.is_alive and not self.ended.done()
+
+    def begin(self, stdout: int, stderr: int, lock: int) -> None:
+        """Hand over the descriptors of its work."""
+        socket.send_fds(self.channel, [b"B"], [stdout, stderr, lock])
 
     def signal(self, number: int) -> None:
         """Send a signal to the worker and all it has started."""

@@ -7,6 +7,7 @@ import signal
 import socket
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from agentos.workers.messages import assignment_to_json
 T = TypeVar("T")
 KILL_AFTER = 3.5
 TIMEOUT_GRACE = 1.0
+REFILL_AFTER = 0.1
 
 
 @dataclass(slots=True)
@@ -36,9 +38,13 @@ class _Running:
 
 
 class ProcessWorkers:
-    """Workers on this machine. An event loop on a thread of its own talks to all of them and to the gateway."""
+    """Workers on this machine. An event loop on a thread of its own talks to all of them and to the gateway.
 
-    def __init__(self, gateway: Gateway, environ: Mapping[str, str], log: Path) -> None:
+    Workers are forked ahead of their work, as many as may run at once, and replaced a moment after they were taken,
+    when the machine is likely to wait for models anyway.
+    """
+
+    def __init__(self, gateway: Gateway, environ: Mapping[str, str], log: Path, *, at_once: int, in_all: int) -> None:
         self._gateway = gateway
         self._environ = dict(environ)
         self._log = log
@@ -46,6 +52,9 @@ class ProcessWorkers:
         self._thread = threading.Thread(target=self._loop.run_forever, name="workers", daemon=True)
         self._server: ForkServer | None = None
         self._running: dict[int, _Running] = {}
+        self._spares: deque[Worker] = deque()
+        self._at_once = at_once
+        self._still_to_come = in_all
         self._is_stopping = False
         self._suspended_at: float | None = None
 
@@ -55,8 +64,8 @@ class ProcessWorkers:
         self._submit(self._start_server()).result()
 
     def wait_ready(self) -> float:
-        """Wait for the fork server; return the seconds it needed."""
-        return self._submit(self._ensure_server()).result()
+        """Wait for the fork server and the first workers; return the seconds the server needed."""
+        return self._submit(self._get_ready()).result()
 
     def run(
         self,
@@ -107,11 +116,35 @@ class ProcessWorkers:
         self._server = ForkServer.start(self._environ, self._log)
         return self._server
 
-    async def _ensure_server(self) -> float:
+    async def _get_ready(self) -> float:
+        seconds = await (await self._living_server()).wait_ready()
+        self._refill()
+        await asyncio.gather(*(spare.pid for spare in self._spares))
+        return seconds
+
+    async def _living_server(self) -> ForkServer:
         if self._server is None or not self._server.is_alive:
-            await self._start_server()
-        assert self._server is not None
-        return await self._server.wait_ready()
+            self._spares.clear()
+            return await self._start_server()
+        return self._server
+
+    async def _take_worker(self) -> Worker:
+        """Return a worker that was forked ahead, or a new one; see that another takes its place."""
+        server = await self._living_server()
+        await server.wait_ready()
+        self._still_to_come -= 1
+        self._loop.call_later(REFILL_AFTER, self._refill)
+        while self._spares:
+            spare = self._spares.popleft()
+            if spare.is_alive:
+                return spare
+        return server.fork()
+
+    def _refill(self) -> None:
+        if self._server is None or not self._server.is_alive or self._is_stopping:
+            return
+        while len(self._spares) < min(self._at_once, self._still_to_come):
+            self._spares.append(self._server.fork())
 
     async def _run(
         self,
@@ -121,23 +154,20 @@ class ProcessWorkers:
         on_event: Callable[[Event], None],
         limit: float | None,
     ) -> Exit:
-        try:
-            await self._ensure_server()
-        except ForkServerDied as error:
-            return Exit(None, str(error))
-        if self._is_stopping:
-            return Exit(None, was_stopped=True)
-        assert self._server is not None
-        ours, theirs = socket.socketpair()
         asked = time.monotonic()
-        with theirs:
-            worker = self._server.fork([theirs.fileno(), output.stdout, output.stderr, lock])
+        try:
+            worker = await self._take_worker()
+            if self._is_stopping:
+                return Exit(None, was_stopped=True)
+            worker.begin(output.stdout, output.stderr, lock)
+        except (ForkServerDied, OSError) as error:
+            return Exit(None, str(error))
         output.close_write_ends()
         running = _Running(worker, None if limit is None else time.monotonic() + limit)
         self._running[id(running)] = running
         watch = asyncio.create_task(self._watch_deadline(running)) if limit is not None else None
         try:
-            outcome = await self._converse(ours, assignment, on_event, asked)
+            outcome = await self._converse(worker.channel, assignment, on_event, asked)
             ended = await worker.ended
         except ForkServerDied as error:
             return Exit(None, str(error))

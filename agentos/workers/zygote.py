@@ -2,11 +2,14 @@
 
 It speaks over a Unix socket that keeps message borders:
 
-    in   fork ID        with four descriptors: channel, stdout, stderr, item lock
+    in   fork ID        with one descriptor: the worker's end of its channel
     in   kill ID SIGNAL
     out  ready MILLISECONDS
     out  forked ID PID
     out  exited ID STATUS CPU_SECONDS PEAK_BYTES
+
+A new worker waits on its channel for the byte that comes with the descriptors of its work: stdout, stderr and the
+item's lock. So workers can be forked ahead of their work.
 
 It has one thread, or a fork could copy a held lock. Each worker leads a process group. When the socket closes,
 because the coordinator is gone however it went, every group is killed: a worker never outlives its coordinator.
@@ -29,7 +32,7 @@ from typing import NoReturn
 from agentos.workers.linux import count_threads, die_with_parent
 
 MESSAGE_SIZE = 256
-DESCRIPTORS = 4
+WORK_DESCRIPTORS = 3
 
 
 @dataclass(slots=True)
@@ -103,7 +106,7 @@ def _serve(children: _Children) -> None:
 
 def _handle_request(children: _Children) -> bool:
     try:
-        data, descriptors, _, _ = socket.recv_fds(children.control, MESSAGE_SIZE, DESCRIPTORS)
+        data, descriptors, _, _ = socket.recv_fds(children.control, MESSAGE_SIZE, 1)
     except ConnectionError:
         return False
     if not data:
@@ -143,14 +146,11 @@ def _become_worker(children: _Children, descriptors: list[int], parent: int) -> 
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         children.control.close()
-        channel, stdout, stderr, _lock = descriptors
-        null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-        for source, target in ((null, 0), (stdout, 1), (stderr, 2)):
-            os.dup2(source, target, inheritable=True)
-            os.close(source)
-        from agentos.workers import body
+        channel = socket.socket(fileno=descriptors[0])
+        if _adopt_work(channel):
+            from agentos.workers import body
 
-        body.run(socket.socket(fileno=channel))
+            body.run(channel)
         status = 0
     except Exception:
         os.write(server_log, traceback.format_exc().encode())
@@ -158,6 +158,19 @@ def _become_worker(children: _Children, descriptors: list[int], parent: int) -> 
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)
+
+
+def _adopt_work(channel: socket.socket) -> bool:
+    """Wait for work and take its descriptors; False when there will be none."""
+    begin, descriptors, _, _ = socket.recv_fds(channel, 1, WORK_DESCRIPTORS)
+    if not begin:
+        return False
+    stdout, stderr, _lock = descriptors
+    null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    for source, target in ((null, 0), (stdout, 1), (stderr, 2)):
+        os.dup2(source, target, inheritable=True)
+        os.close(source)
+    return True
 
 
 def _reap(children: _Children) -> None:

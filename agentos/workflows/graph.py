@@ -17,12 +17,10 @@ if TYPE_CHECKING:
     pass
 
 Step = Callable[[DraftingState, Context], Awaitable[Update]]
-Observe = Callable[[str, str], None]
-"""Told `started` or `finished` and the name of a step."""
 
 
-def build_graph(kind: Kind, observe: Observe) -> StateGraph[DraftingState, Context, DraftingState, DraftingState]:
-    """Return the graph of a drafting workflow; each step tells `observe` when it runs."""
+def build_graph(kind: Kind) -> StateGraph[DraftingState, Context, DraftingState, DraftingState]:
+    """Return the graph of a drafting workflow; each step tells the context's `observe` when it runs."""
     load, draft, validate, review, finalise = kind.nodes
     builder = StateGraph(DraftingState, context_schema=Context)
     for name, step in (
@@ -32,7 +30,7 @@ def build_graph(kind: Kind, observe: Observe) -> StateGraph[DraftingState, Conte
         (review, nodes.review),
         (finalise, nodes.finalise),
     ):
-        builder.add_node(name, _as_node(name, step, observe))
+        builder.add_node(name, _as_node(name, step))
     builder.add_edge(START, load)
     builder.add_edge(load, draft)
     builder.add_edge(draft, validate)
@@ -62,11 +60,11 @@ def _after_review(kind: Kind) -> Callable[[DraftingState], str]:
     return choose
 
 
-def _as_node(name: str, step: Step, observe: Observe) -> Any:
+def _as_node(name: str, step: Step) -> Any:
     async def node(state: DraftingState, runtime: Runtime[Context]) -> Update:
-        observe("started", name)
+        runtime.context.observe("started", name)
         update = await step(state, runtime.context)
-        observe("finished", name)
+        runtime.context.observe("finished", name)
         return update
 
     return node

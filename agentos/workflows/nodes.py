@@ -46,6 +46,8 @@ class Context:
     max_rounds: int
     today: Callable[[], str]
     stamp: str
+    observe: Callable[[str, str], None]
+    """Told `started` or `finished` and the name of a step."""
 
 
 Update = dict[str, Any]

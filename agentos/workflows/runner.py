@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from agentos.artefacts import stage
 from agentos.checkpoints import Checkpoint, Identity, examine, open_checkpoint
-from agentos.task import Outcome, State, Task
+from agentos.task import Outcome, State, Task, Workflow
 from agentos.workflows.catalogue import kind_of
 from agentos.workflows.graph import build_graph
 from agentos.workflows.lineage import artefacts_of
@@ -20,6 +21,7 @@ from agentos.workflows.state import DraftingState, initial_state
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
+    from langgraph.graph.state import CompiledStateGraph
 
 
 class Drained(Exception):
@@ -46,8 +48,8 @@ async def run_job(job: Job, ask: Ask, observe: Callable[[str, str], None], notic
     if warning := examine(job.checkpoint, identity):
         notice(warning)
     async with open_checkpoint(job.checkpoint, identity) as checkpoint:
-        context = Context(kind, ask, job.max_rounds, _today, _stamp(identity))
-        state = await _run_graph(job, checkpoint, context, observe)
+        context = Context(kind, ask, job.max_rounds, _today, _stamp(identity), observe)
+        state = await _run_graph(job, checkpoint, context)
         outcome = _outcome(state)
         if await checkpoint.completed() is None:
             await checkpoint.complete(outcome.to_json())
@@ -55,10 +57,8 @@ async def run_job(job: Job, ask: Ask, observe: Callable[[str, str], None], notic
     return outcome
 
 
-async def _run_graph(
-    job: Job, checkpoint: Checkpoint, context: Context, observe: Callable[[str, str], None]
-) -> DraftingState:
-    graph = build_graph(context.kind, observe).compile(checkpointer=checkpoint.saver)
+async def _run_graph(job: Job, checkpoint: Checkpoint, context: Context) -> DraftingState:
+    graph = compiled_graph(job.task.workflow).copy({"checkpointer": checkpoint.saver})
     config: RunnableConfig = {
         "configurable": {"thread_id": job.task.label},
         "recursion_limit": 10 + 4 * job.max_rounds,
@@ -72,6 +72,12 @@ async def _run_graph(
                 raise Drained
         snapshot = await graph.aget_state(config)
     return cast(DraftingState, snapshot.values)
+
+
+@cache
+def compiled_graph(workflow: Workflow) -> CompiledStateGraph[DraftingState, Context, DraftingState, DraftingState]:
+    """Compile a workflow's graph once; the fork server does it for all its workers."""
+    return build_graph(kind_of(workflow)).compile()
 
 
 def _outcome(state: DraftingState) -> Outcome:
@@ -91,11 +97,12 @@ async def warm_up() -> None:
     import tempfile
 
     from agentos.providers import Completion
-    from agentos.task import Workflow
 
     async def ask(**_: Any) -> Completion:
         return Completion(text="# Nothing", model="warm-up")
 
+    for workflow in Workflow:
+        compiled_graph(workflow)
     with tempfile.TemporaryDirectory(prefix="agentos-warm-up-") as folder:
         job = Job(
             task=Task(Workflow.LLD, "0", "warm-up"),

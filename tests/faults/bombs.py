@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
@@ -55,18 +56,18 @@ BOMBS: dict[str, str] = {
 }
 
 
-def measure(seed: int, count: int, folder: Path) -> Figures:
-    """Run all bombs and some clean items together, so many times."""
-    figures = Figures("bombs", seed, count, {"bombs": len(BOMBS)})
+def measure(seed: int, count: int, folder: Path, names: Sequence[str] = tuple(BOMBS)) -> Figures:
+    """Run bombs and some clean items together, so many times."""
+    figures = Figures("bombs", seed, count, {"bombs": len(names)})
     for number in range(1, count + 1):
-        world = make_world(folder / f"world-{number}", len(BOMBS) + CLEAN)
-        for item, text in enumerate(BOMBS.values(), start=1):
-            (world.repo / f"docs/issues/{item}-export.md").write_text(HEAD.format(number=item) + text, "utf-8")
-        _explode(figures, world)
+        world = make_world(folder / f"world-{number}", len(names) + CLEAN)
+        for item, name in enumerate(names, start=1):
+            (world.repo / f"docs/issues/{item}-export.md").write_text(HEAD.format(number=item) + BOMBS[name], "utf-8")
+        _explode(figures, world, names)
     return figures
 
 
-def _explode(figures: Figures, world: World) -> None:
+def _explode(figures: Figures, world: World, names: Sequence[str]) -> None:
     finished, growth = _run_watched(world)
     figures.raise_to("coordinator_growth_megabytes", growth / 1e6)
     figures.raise_to("longest_run_seconds", finished.seconds)
@@ -77,23 +78,23 @@ def _explode(figures: Figures, world: World) -> None:
     figures.expect(longest <= 70_000, f"a line of {longest} characters was shown")
     summary = json.loads((world.run_folders[-1] / "summary.json").read_bytes())
     ends = {}
-    for name, entry in zip(BOMBS, summary["items"], strict=False):
+    for name, entry in zip(names, summary["items"], strict=False):
         ends[name] = f"{entry['class'] or entry['status']}, {entry['seconds']} s"
         figures.expect(entry["class"] != "infra", f"{name}: {entry['message'][:300]}")
         figures.expect(entry["seconds"] <= LONGEST_ITEM, f"{name}: took {entry['seconds']} s")
     figures.values["ends"] = ends
-    _check_clean(figures, world, summary["items"][len(BOMBS) :])
+    _check_clean(figures, world, summary["items"][len(names) :], len(names) + 1)
     for item, runs in evidence.events_by_item(world).items():
         peak = max((e["peak_memory"] for events in runs for e in events if e["event"] == "worker-exited"), default=0)
         figures.raise_to("largest_worker_megabytes", peak / 1e6)
         figures.expect(peak <= MOST_GROWTH + 70_000_000, f"item {item}: its worker took {peak / 1e6:.0f} MB")
 
 
-def _check_clean(figures: Figures, world: World, entries: list[dict[str, object]]) -> None:
-    issues = len(BOMBS) + CLEAN
+def _check_clean(figures: Figures, world: World, entries: list[dict[str, object]], first: int) -> None:
+    issues = first + CLEAN - 1
     figures.expect(len(entries) == CLEAN and all(e["status"] == "approved" for e in entries), f"clean ones: {entries}")
     known = undisturbed(issues, ROUNDS)
-    names = [f"LLD-{number:03d}.md" for number in range(len(BOMBS) + 1, issues + 1)]
+    names = [f"LLD-{number:03d}.md" for number in range(first, issues + 1)]
     made = world.artefacts()
     for path, digest in known.items():
         if Path(path).name in names:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import time
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from tests.faults.figures import Figures, main, percentile
-from tests.faults.scene import make_world
+from tests.faults.scene import fork, make_world, wait_child
 from tests.support import World
 
 WRITERS = 10
@@ -26,13 +25,13 @@ def measure(seed: int, count: int, folder: Path, writers: int = WRITERS) -> Figu
     world = make_world(folder, writers)
     stop = folder / "stop"
     readings = folder / "readings.json"
-    reader = _fork(lambda: _read_status(world, stop, readings))
+    reader = fork(lambda: _read_status(world, stop, readings))
     started = time.monotonic()
-    pids = [_fork(lambda number=number: _commit(world, number, count, folder)) for number in range(1, writers + 1)]
-    codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]
+    pids = [fork(partial(_commit, world, number, count, folder)) for number in range(1, writers + 1)]
+    codes = [wait_child(pid) for pid in pids]
     figures.values["commits_a_second"] = round(writers * count / (time.monotonic() - started))
     stop.touch()
-    reader_code = os.waitstatus_to_exitcode(os.waitpid(reader, 0)[1])
+    reader_code = wait_child(reader)
     complaints = [path.read_text("utf-8") for path in sorted(folder.glob("complaint-*"))]
     figures.expect_none(complaints, "writer")
     figures.expect(not any(codes), f"writers ended with {codes}")
@@ -46,18 +45,6 @@ def measure(seed: int, count: int, folder: Path, writers: int = WRITERS) -> Figu
     counts = json.loads(finished.stdout)["counts"] if finished.code == 0 else finished.text
     figures.expect(counts == {"interrupted": writers}, f"status says {counts}")
     return figures
-
-
-def _fork(work: Callable[[], None]) -> int:
-    pid = os.fork()
-    if pid:
-        return pid
-    code = 1
-    try:
-        work()
-        code = 0
-    finally:
-        os._exit(code)
 
 
 def _commit(world: World, number: int, count: int, folder: Path) -> None:

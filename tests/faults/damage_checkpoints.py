@@ -61,9 +61,7 @@ def _damage_and_rerun(figures: Figures, world: World, rng: random.Random, known:
     for path in done:
         is_aside = path.with_name(f"{path.name}.corrupt-1").exists()
         figures.add("set_aside" if is_aside else "recovered")
-        figures.expect(
-            not is_aside or f"{path.name}.corrupt-1" in finished.text, f"{where}: set aside without a word"
-        )
+        figures.expect(not is_aside or f"{path.name}.corrupt-1" in finished.text, f"{where}: set aside without a word")
     spared = [path for path in found if path not in done and path.with_name(f"{path.name}.corrupt-1").exists()]
     figures.expect(not spared, f"{where}: {spared} were sound and set aside")
     figures.expect(not re.search(r"internal error", finished.text), f"{where}: {finished.text}")

@@ -6,12 +6,13 @@ import asyncio
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tests.faults.figures import Figures, main
-from tests.faults.scene import NODES, ROUNDS
+from tests.faults.scene import NODES, ROUNDS, fork, wait_child
 from tests.support import ISSUE
 
 DIED = 9
@@ -24,16 +25,16 @@ def measure(seed: int, count: int, folder: Path) -> Figures:
 
     figures = Figures("resume_trap", seed, count, {"deaths": 0, "with_writes_of_a_step": 0, "nodes_repeated": 0})
     peace = folder / "peace"
-    code = _fork(lambda: _run(peace))
+    code = wait_child(fork(partial(_run, peace)))
     figures.expect(code == 0, f"the run in peace ended with {code}")
     puts = int((peace / "puts").read_text("utf-8"))
     for number in range(1, min(count, puts) + 1):
         place = folder / f"death-{number}"
-        code = _fork(lambda place=place, number=number: _run(place, die_at=number))
+        code = wait_child(fork(partial(_run, place, die_at=number)))
         figures.expect(code == DIED, f"put {number}: ended with {code} instead of dying")
         figures.add("deaths")
         figures.add("with_writes_of_a_step", _has_pending_writes(place / "checkpoint.db"))
-        code = _fork(lambda place=place: _run(place))
+        code = wait_child(fork(partial(_run, place)))
         figures.expect(code == 0, f"put {number}: the second run ended with {code}")
         figures.expect(_results(place) == _results(peace), f"put {number}: resumed to other results")
         repeated = len((place / "nodes").read_text("utf-8").split()) - NODES
@@ -65,18 +66,6 @@ def _has_pending_writes(database: Path) -> bool:
         return False
     finally:
         connection.close()
-
-
-def _fork(work: Callable[[], None]) -> int:
-    pid = os.fork()
-    if pid:
-        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    code = 1
-    try:
-        work()
-        code = 0
-    finally:
-        os._exit(code)
 
 
 def _run(place: Path, die_at: int = 0) -> None:

@@ -8,6 +8,7 @@ import random
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -86,6 +87,24 @@ def _wait_exit(running: Running, seconds: float) -> bool:
             return False
         time.sleep(min(0.005, max(0.0, deadline - time.monotonic())))
     return running.process.poll() is None
+
+
+def fork(work: Callable[[], None]) -> int:
+    """Do something in a child process; this one must not have other threads."""
+    pid = os.fork()
+    if pid:
+        return pid
+    code = 1
+    try:
+        work()
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def wait_child(pid: int) -> int:
+    """Return how a child ended."""
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
 def survivors(world: World) -> list[psutil.Process]:

@@ -19,6 +19,10 @@ def test_a_death_between_two_writes_of_the_library_never_ends_an_item_early() ->
     _run_alone("resume_trap")
 
 
+def test_a_database_that_was_being_made_at_a_kill_does_not_count_as_damaged() -> None:
+    _run_alone("kill_while_opening", "--count", "100")
+
+
 def test_a_damaged_checkpoint_is_recovered_or_set_aside(tmp_path: Path) -> None:
     figures = damage_checkpoints.measure(seed=1, count=8, folder=tmp_path)
     assert not figures.misses, figures.to_json()
@@ -35,9 +39,7 @@ def test_a_large_batch_leaves_no_open_files_threads_or_zombies_behind(tmp_path: 
 
 
 def test_three_at_a_time_are_faster_than_one_and_make_the_same_files(tmp_path: Path) -> None:
-    figures = speed_up.measure(
-        seed=1, count=1, folder=tmp_path, sizes=(6,), degrees=(3,), latency=0.1, least_share=0.5
-    )
+    figures = speed_up.measure(seed=1, count=1, folder=tmp_path, sizes=(6,), degrees=(3,), latency=0.1, least_share=0.5)
     assert not figures.misses, figures.to_json()
 
 
