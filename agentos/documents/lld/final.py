@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from agentos.documents.headings import plain, split_label
 from agentos.documents.lld.parse import parse_lld
@@ -17,26 +17,25 @@ def lld_status(text: str) -> str:
 
 def finalise_lld(text: str, *, item: str, status: str, reviews: Sequence[Review], stamp: str) -> str:
     """Return the design with its status, its review log and the closing stamp."""
-    body = _set_context_line(text, "Reviews", str(len(reviews)))
-    body = _set_context_line(body, "Status", status)
-    body = _set_context_line(body, "Issue", f"#{item}" if item.isdecimal() else item)
-    return append_log(body, status=status, reviews=reviews, stamp=stamp)
+    context = {
+        "Issue": f"#{item}" if item.isdecimal() else item,
+        "Status": status,
+        "Reviews": str(len(reviews)),
+    }
+    return append_log(_set_context(text, context), status=status, reviews=reviews, stamp=stamp)
 
 
-def _set_context_line(text: str, label: str, value: str) -> str:
-    """Set `* **Label:** value` in section 1, adding the line when it is not there."""
-    rows = split_lines(text)
-    lines = scan(text)
-    context = next(
-        (s for s in sections(lines) if s.level == 2 and plain(s.title) == "context goal"),
-        None,
-    )
+def _set_context(text: str, values: Mapping[str, str]) -> str:
+    """Set `* **Label:** value` in section 1 for each value, adding the lines that are not there."""
+    context = next((s for s in sections(scan(text)) if s.level == 2 and plain(s.title) == "context goal"), None)
     if context is None:
         return text
-    new = f"* **{label}:** {value}"
+    rows = split_lines(text)
+    missing = {label.casefold(): f"* **{label}:** {value}" for label, value in values.items()}
+    last = context.line
     for line in context.body:
-        if line.kind is Kind.TEXT and split_label(line.text)[0].casefold() == label.casefold():
+        if line.kind is Kind.TEXT and (new := missing.pop(split_label(line.text)[0].casefold(), "")):
             rows[line.number - 1] = new
-            return "\n".join(rows)
-    rows.insert(context.line, new)
+            last = line.number
+    rows[last:last] = missing.values()
     return "\n".join(rows)
