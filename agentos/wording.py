@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 
-def utc_now() -> str:
-    """Return the present moment as `2026-01-31T12:00:00Z`."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def utc_now(resolution: str = "seconds") -> str:
+    """Return the present moment as `2026-01-31T12:00:00Z`, or with milliseconds."""
+    return datetime.now(UTC).isoformat(timespec=resolution).replace("+00:00", "Z")
 
 
 def file_stamp() -> str:

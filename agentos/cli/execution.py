@@ -19,7 +19,6 @@ from agentos.providers import create_provider, parse_model_spec
 from agentos.report.summary import SCHEMA, Summary
 from agentos.shutdown import die_by
 
-
 A_DAY = 86_400.0
 LAST_WORDS = 0.3
 """Seconds that a terminal has to take the summary when a signal ended the run."""

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from agentos.wording import utc_now
 from agentos.task import Task
+from agentos.wording import utc_now
 
 SCHEMA = 1
 
@@ -32,7 +32,7 @@ class Audit:
         """Append one event."""
         with self._lock:
             self._sequence += 1
-            line = {"schema": SCHEMA, "seq": self._sequence, "time": utc_now(), **self._head, "event": event}
+            line = {"schema": SCHEMA, "seq": self._sequence, "time": utc_now("milliseconds"), **self._head, "event": event}
             line |= {name: value for name, value in (details or {}).items() if name not in line}
             try:
                 os.write(self._descriptor, json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n")

@@ -7,8 +7,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from agentos.wording import describe_seconds
 from agentos.task import Outcome, State, Task
+from agentos.wording import describe_seconds
 
 SCHEMA = 1
 NOT_STARTED = "not-started"
@@ -24,6 +24,8 @@ _WORDS = {
     COMPLETE: "completed by another run",
     NOT_STARTED: "not started",
 }
+
+_NEEDS_NO_WORD = (State.APPROVED, State.INTERRUPTED, NOT_STARTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +109,7 @@ class Summary:
         ]
         widths = [max(len(row[column]) for row in rows) for column in range(4)]
         lines = ["  ".join((*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[4])) for row in rows]
-        told = [
-            f"  {e.task.label}: {e.message}"
-            for e in self.entries
-            if e.message and e.status != State.APPROVED and e.status != NOT_STARTED
-        ]
+        told = [f"  {e.task.label}: {e.message}" for e in self.entries if e.message and e.status not in _NEEDS_NO_WORD]
         lines += ["", *told] if told else []
         lines += [
             "",

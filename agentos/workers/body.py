@@ -29,7 +29,7 @@ def warm_up() -> None:
 def run(channel: socket.socket) -> None:
     """Run the one assignment that comes over the channel."""
     sys.stdout, sys.stderr = (
-        open(descriptor, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
+        os.fdopen(descriptor, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
         for descriptor in (1, 2)
     )
     asyncio.run(_run(channel))

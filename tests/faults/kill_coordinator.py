@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 from pathlib import Path
 
 from tests.faults import evidence
 from tests.faults.figures import Figures, main
 from tests.faults.scene import CALLS, NODES, command, make_world, strike_moment, undisturbed, wait_deserted
-from tests.support import SIGKILL, World
+from tests.support import SIGKILL, Running, World, wait_until
 
 ITEMS = 20
 KILLS_A_WORLD = 8
@@ -27,9 +28,12 @@ def measure(seed: int, count: int, folder: Path, items: int = ITEMS) -> Figures:
 
 
 def _torment(figures: Figures, world: World, rng: random.Random, known: dict[str, str], items: int) -> None:
-    for _ in range(min(KILLS_A_WORLD, figures.count - figures.values["kills"])):
+    for number in range(min(KILLS_A_WORLD, figures.count - figures.values["kills"])):
         with world.start(*command()) as running:
-            if not strike_moment(running, rng, items * 5):
+            if number == 0:
+                # The fork server that has just been started is deaf while it imports.
+                wait_until(partial(_has_children, running), "the fork server was started")
+            elif not strike_moment(running, rng, items * 5):
                 break
             running.signal(SIGKILL)
         figures.add("kills")
@@ -45,6 +49,10 @@ def _torment(figures: Figures, world: World, rng: random.Random, known: dict[str
     figures.expect_none(evidence.repetition_problems(world, NODES, CALLS), where)
     figures.add("stray_temporary_files_in_home", len(evidence.stray_in_home(world)))
     _count_repetitions(figures, world, items)
+
+
+def _has_children(running: Running) -> bool:
+    return bool(running.descendants())
 
 
 def _count_repetitions(figures: Figures, world: World, items: int) -> None:

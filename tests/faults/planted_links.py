@@ -19,7 +19,7 @@ SECRET = "the contents of a file outside\n"
 OTHER_USER = 12345
 ROUNDS = 1
 
-HANGS_AFTER = 20.0
+HANGS_AFTER = 10.0
 
 Plant = Callable[[World, ItemPaths, Path], None]
 Planted = tuple[Plant, tuple[str, ...]]
