@@ -32,7 +32,8 @@ class Audit:
         """Append one event."""
         with self._lock:
             self._sequence += 1
-            line = {"schema": SCHEMA, "seq": self._sequence, "time": utc_now("milliseconds"), **self._head, "event": event}
+            time = utc_now("milliseconds")
+            line = {"schema": SCHEMA, "seq": self._sequence, "time": time, **self._head, "event": event}
             line |= {name: value for name, value in (details or {}).items() if name not in line}
             try:
                 os.write(self._descriptor, json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n")

@@ -90,8 +90,11 @@ class Summary:
         """Return the ids that failed and the command that runs them again; empty when none failed."""
         if not self.failed:
             return ""
-        ids = [entry.task.item for entry in self.failed]
-        return f"Failed: {', '.join(ids)}. Retry: {shlex.join((*self.retry, '--ids', *ids))}"
+        ids = list(dict.fromkeys(entry.task.item for entry in self.failed))
+        # A file that gave no usable id has to be renamed; no command can name it.
+        usable = [item for item in ids if "?" not in item]
+        retry = f" Retry: {shlex.join((*self.retry, '--ids', *usable))}" if usable else ""
+        return f"Failed: {', '.join(ids)}.{retry}"
 
     def render(self) -> str:
         """Return the table, the counts and the retry command."""

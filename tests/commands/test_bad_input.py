@@ -205,3 +205,11 @@ def test_settings_come_from_flag_environment_repository_user_and_default(world: 
     assert settings["retries"] == {"value": 1, "origin": "environment"}
     assert settings["max_rounds"]["value"] == 7
     assert settings["timeout"] == {"value": 0.0, "origin": "default"}
+
+
+def test_the_retry_command_names_each_id_once_and_no_file_that_has_none(world: World) -> None:
+    shutil.copy(world.repo / "docs/issues/2-export.md", world.repo / "docs/issues/002-again.md")
+    (world.repo / "docs/issues/what is this?.md").write_text("# No number\n", "utf-8")
+    ended = world.run("lld-workflow", "--all")
+    line = next(line for line in ended.stdout.splitlines() if line.startswith("Failed: "))
+    assert line.endswith("Retry: lld-workflow --ids 2")

@@ -15,11 +15,13 @@ ITEMS = 6
 STUBBORN_EVERY = 4
 LONGEST = 5.0
 USUAL = 2.0
+EARLY_FOR_EACH = 4
+EARLY = (0.02, 0.3)
 
 
 def measure(seed: int, count: int, folder: Path) -> Figures:
     """Interrupt so many runs; time the end of each; then run each to its end."""
-    figures = Figures("interrupt", seed, count, {"with_stubborn_worker": 0})
+    figures = Figures("interrupt", seed, count, {"early": 0, "early_tracebacks": 0})
     rng = random.Random(seed)
     known = undisturbed(ITEMS)
     usual: list[float] = []
@@ -30,6 +32,8 @@ def measure(seed: int, count: int, folder: Path) -> Figures:
         is_stubborn, seconds = _interrupt(figures, world, rng, where, wants_stubborn=number % STUBBORN_EVERY == 0)
         (stubborn if is_stubborn else usual).append(seconds)
         _resume(figures, world, known, where)
+        for early in range(EARLY_FOR_EACH):
+            _interrupt_early(figures, make_world(folder / f"early-{number}-{early}", 1), rng, where)
     figures.values |= {
         "with_stubborn_worker": len(stubborn),
         "longest_seconds": percentile(usual + stubborn, 1),
@@ -62,6 +66,19 @@ def _interrupt(
         figures.expect("Stopped early" in finished.stdout, f"{where}: no summary: {finished.text}")
     figures.expect_none(wait_deserted(world, 1.0), where)
     return is_stubborn, seconds
+
+
+def _interrupt_early(figures: Figures, world: World, rng: random.Random, where: str) -> None:
+    """Interrupt a command that still imports; only the interpreter's own start may answer with a traceback."""
+    with world.start(*command(drafter=",fault=hang")) as running:
+        time.sleep(rng.uniform(*EARLY))
+        running.signal(SIGINT)
+        finished = running.finish()
+    is_ours = "Traceback" in finished.text and "agentos/cli" in finished.text
+    figures.add("early")
+    figures.add("early_tracebacks", is_ours)
+    figures.expect(not is_ours, f"{where}, early: {finished.text[-600:]}")
+    figures.expect_none(wait_deserted(world, 1.0), f"{where}, early")
 
 
 def _resume(figures: Figures, world: World, known: dict[str, str], where: str) -> None:
