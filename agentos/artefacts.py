@@ -165,7 +165,7 @@ class Publication:
             temporary.rename(self._folder)
             sync_directory(self._folder.parent)
         if self.document and self._temporary(self._document).exists():
-            if superseded and self._document.is_file():
+            if superseded and os.path.lexists(self._document):
                 self._keep_old_document(self.repository / superseded)
             self._temporary(self._document).replace(self._document)
             sync_directory(self._document.parent)
@@ -175,12 +175,16 @@ class Publication:
         self._folder.rename(superseded)
 
     def _keep_old_document(self, superseded: Path) -> None:
-        old = self._document.read_bytes()
-        if old == (self.staging / "document").read_bytes():
-            return
-        superseded.mkdir(parents=True, exist_ok=True)
         kept = superseded / self._document.name
-        if not kept.exists():
+        if os.path.lexists(kept):
+            return
+        self._make_parent(kept)
+        if self._document.is_symlink() or not self._document.is_file():
+            # A link is kept as a link: what it leads to is none of ours to read.
+            self._document.rename(kept)
+            return
+        old = self._document.read_bytes()
+        if old != (self.staging / "document").read_bytes():
             temporary = self._temporary(kept)
             temporary.unlink(missing_ok=True)
             write_atomically(kept, old, mode=SHARED_FILE, temporary=temporary)

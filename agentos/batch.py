@@ -24,6 +24,7 @@ from agentos.report.summary import NOT_STARTED, Entry, Summary
 from agentos.shutdown import Signals, handled
 from agentos.supervision import Run, supervise
 from agentos.task import Failure, State, Task, failed
+from agentos.tidying import tidy
 from agentos.wording import count, file_stamp, utc_now
 from agentos.workers.process import ProcessWorkers
 from agentos.workflows.parallel.coordinator import (
@@ -44,6 +45,7 @@ def run_batch(
     if not os.access(options.repository, os.W_OK):
         raise UsageError(f"{options.repository}: cannot be written to; check its permissions or give another --repo")
     preview.home.prepare(preview.key)
+    tidy(preview.home, preview.key, options.repository)
     return _Batch(options, preview, console, environ).run()
 
 
@@ -73,6 +75,7 @@ class _Batch:
         )
         self._workers = ProcessWorkers(
             Gateway(self._journal, self._pool),
+            preview.home,
             environ,
             self._folder / "workers.log",
             at_once=self._coordinator.max_workers,
@@ -115,7 +118,7 @@ class _Batch:
                 self._pool.close()
                 self._workers.close()
         summary = self._summarise(started, time.monotonic() - began, signals.ending)
-        write_atomically(self._folder / "summary.json", json.dumps(summary.to_json(), indent=1).encode())
+        self._write("summary.json", summary.to_json())
         return summary, signals.ending
 
     def _run_one(self, task: Task, credential: str | None) -> Entry:
@@ -243,7 +246,11 @@ class _Batch:
             "repository": str(self._options.repository),
             "items": len(self._preview.selection.tasks),
         }
-        write_atomically(self._folder / "run.json", json.dumps(data, indent=1).encode())
+        self._write("run.json", data)
+
+    def _write(self, name: str, data: Mapping[str, Any]) -> None:
+        text = json.dumps(data, indent=1).encode()
+        write_atomically(self._folder / name, text, temporary=self._preview.home.temporary_file())
 
 
 def _make_run_folder(logs: Path) -> tuple[str, Path]:

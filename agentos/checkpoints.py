@@ -89,7 +89,8 @@ async def open_checkpoint(path: Path, identity: Identity) -> AsyncIterator[Check
         await connection.create_function("agentos_digest", -1, digest_row, deterministic=True)
         saver = AsyncSqliteSaver(connection)
         await saver.setup()
-        await connection.executescript(";".join([_META, *_trigger_statements()]))
+        # One transaction: a kill in the middle must not leave some of the tables.
+        await connection.executescript(";".join(["BEGIN", _META, *_trigger_statements(), "COMMIT"]))
         checkpoint = Checkpoint(saver)
         await checkpoint.identify(identity)
         yield checkpoint
@@ -126,6 +127,14 @@ def verify(path: Path) -> str | None:
             connection.close()
     except (sqlite3.Error, UnicodeDecodeError, OverflowError) as error:
         raise CheckpointCorrupt(str(error)) from error
+
+
+def input_of(path: Path) -> str | None:
+    """Return the hash of the input that a checkpoint belongs to, empty in an empty one, None in a damaged one."""
+    try:
+        return (verify(path) or "").rpartition("/")[2]
+    except CheckpointCorrupt:
+        return None
 
 
 def discard(path: Path) -> None:

@@ -90,4 +90,15 @@ def remove_tree(path: Path) -> None:
     """Remove a directory of ours with all that is in it; nothing to do when it is gone."""
     import shutil
 
-    shutil.rmtree(path, ignore_errors=True)
+    if path.is_symlink():
+        path.unlink()
+    else:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def list_names(folder: Path) -> frozenset[str]:
+    """Return the names in a folder, none when it cannot be listed."""
+    try:
+        return frozenset(os.listdir(folder))  # noqa: PTH208
+    except OSError:
+        return frozenset()

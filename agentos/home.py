@@ -5,13 +5,18 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Mapping
+import secrets
+import stat
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from agentos.errors import UsageError
-from agentos.files import make_private_directory
+from agentos.files import make_private_directory, remove_tree
+from agentos.processes import process_birth
 from agentos.task import Task
+
+STATE_FOLDERS = ("checkpoints", "items", "locks", "staging")
 
 
 def home_path(environ: Mapping[str, str]) -> Path:
@@ -53,6 +58,11 @@ class Home:
         return self.root / "logs" / "parallel"
 
     @property
+    def temporary(self) -> Path:
+        """Where files are written before they are moved to their places."""
+        return self.root / "tmp"
+
+    @property
     def config(self) -> Path:
         """The user's own settings."""
         return self.root / "config.toml"
@@ -69,36 +79,50 @@ class Home:
 
     def prepare(self, repository: str) -> None:
         """Create the folders that a run in this repository needs, after a check that the home is ours alone."""
-        self.check_private()
+        self.check_private(repository)
         try:
-            for folder in ("checkpoints", "items", "locks", "staging"):
+            for folder in STATE_FOLDERS:
                 make_private_directory(self.root / folder / repository)
             make_private_directory(self.logs)
+            make_private_directory(self.temporary)
         except OSError as error:
             raise UsageError(
                 f"{self.root}: cannot be written ({error.strerror}); set AGENTOS_HOME to a folder that can"
             ) from error
-        self.check_private()
+        self.check_private(repository)
 
-    def check_private(self) -> None:
-        """Refuse a home that another user owns or may write to."""
-        for folder in (
-            self.root,
-            *(self.root / f for f in ("checkpoints", "items", "locks", "staging", "logs")),
-        ):
-            try:
-                status = folder.stat()
-            except FileNotFoundError:
-                continue
-            except OSError as error:
-                raise UsageError(
-                    f"{folder}: cannot be looked at ({error.strerror}); set AGENTOS_HOME elsewhere"
-                ) from error
-            if not folder.is_dir():
-                raise UsageError(f"{folder}: is not a folder; remove it or set AGENTOS_HOME elsewhere")
-            if status.st_uid != os.geteuid():
-                raise UsageError(
-                    f"{folder}: belongs to another user (uid {status.st_uid}); set AGENTOS_HOME to your own"
-                )
-            if status.st_mode & 0o022:
-                raise UsageError(f"{folder}: others may write to it; run: chmod go-w {folder}")
+    def check_private(self, repository: str = "") -> None:
+        """Refuse a home that another user owns or may write to, or whose folders are links to elsewhere."""
+        _check_folder(self.root, self.root.stat)
+        for name in STATE_FOLDERS:
+            _check_folder(self.root / name, (self.root / name).lstat)
+            if repository:
+                _check_folder(self.root / name / repository, (self.root / name / repository).lstat)
+        for folder in (self.root / "logs", self.logs, self.temporary):
+            _check_folder(folder, folder.lstat)
+
+    def temporary_file(self) -> Path:
+        """Return a fresh name for a file on its way to its place; it tells whose it is."""
+        return self.temporary / f"{os.getpid()}-{process_birth(os.getpid())}-{secrets.token_hex(8)}"
+
+    def sweep_temporary(self) -> None:
+        """Remove what processes that are gone have left on its way."""
+        for path in self.temporary.iterdir():
+            pid, _, rest = path.name.partition("-")
+            if pid.isdigit() and process_birth(int(pid)) != rest.partition("-")[0]:
+                remove_tree(path) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+def _check_folder(folder: Path, look: Callable[[], os.stat_result]) -> None:
+    try:
+        status = look()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise UsageError(f"{folder}: cannot be looked at ({error.strerror}); set AGENTOS_HOME elsewhere") from error
+    if not stat.S_ISDIR(status.st_mode):
+        raise UsageError(f"{folder}: is not a folder of its own; remove it or set AGENTOS_HOME elsewhere")
+    if status.st_uid != os.geteuid():
+        raise UsageError(f"{folder}: belongs to another user (uid {status.st_uid}); set AGENTOS_HOME to your own")
+    if status.st_mode & 0o022:
+        raise UsageError(f"{folder}: others may write to it; run: chmod go-w {folder}")

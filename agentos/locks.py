@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
+import stat
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from agentos.errors import BadInput
+from agentos.files import read_regular
+from agentos.processes import process_birth
+from agentos.wording import utc_now
+
+HOLDER_LIMIT = 65_536
 DYING_WORKER_PATIENCE = 3.0
 
 
@@ -63,25 +71,24 @@ def acquire(path: Path, command: str) -> ItemLock | Holder:
         time.sleep(0.02)
 
 
+def try_acquire(path: Path) -> ItemLock | None:
+    """Lock the item for a moment's tidying, without a name; None when somebody has it."""
+    return _try_lock(path)
+
+
 def read_holder(path: Path) -> Holder | None:
     """Return who wrote its name into the lock file last, without touching the lock."""
     try:
-        return Holder(**json.loads(path.read_bytes()))
-    except (OSError, ValueError, TypeError):
+        return Holder(**json.loads(read_regular(path, HOLDER_LIMIT)))
+    except (BadInput, ValueError, TypeError):
         return None
-
-
-def process_birth(pid: int) -> str:
-    """Return the kernel's start time of a process, empty when there is none."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
-    except OSError:
-        return ""
-    return "" if fields[0] in (b"Z", b"X") else fields[19].decode()
 
 
 def _try_lock(path: Path) -> ItemLock | None:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "is not an ordinary file", str(path))
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if os.fstat(descriptor).st_ino == path.stat().st_ino:
@@ -93,8 +100,6 @@ def _try_lock(path: Path) -> ItemLock | None:
 
 
 def _write_holder(descriptor: int, command: str) -> None:
-    from agentos.wording import utc_now
-
     holder = Holder(os.getpid(), utc_now(), command, process_birth(os.getpid()))
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, json.dumps(asdict(holder)).encode(), 0)

@@ -6,10 +6,12 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from agentos.files import write_atomically
+from agentos.errors import BadInput
+from agentos.files import read_regular, write_atomically
 from agentos.task import Failure, State
 
 SCHEMA = 1
+RECORD_LIMIT = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +38,14 @@ class Record:
 def read_record(path: Path) -> Record | None:
     """Return the record, or None when there is none that can be understood."""
     try:
-        data = json.loads(path.read_bytes())
+        data = json.loads(read_regular(path, RECORD_LIMIT))
         data["state"] = State(data["state"])
         data["failure"] = Failure(data["failure"]) if data["failure"] else None
         return Record(**data)
-    except (OSError, ValueError, TypeError, KeyError):
+    except (BadInput, ValueError, TypeError, KeyError):
         return None
 
 
-def write_record(path: Path, record: Record) -> None:
+def write_record(path: Path, record: Record, temporary: Path) -> None:
     """Replace the record whole."""
-    write_atomically(path, json.dumps(asdict(record), indent=1).encode())
+    write_atomically(path, json.dumps(asdict(record), indent=1).encode(), temporary=temporary)

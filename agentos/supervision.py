@@ -220,7 +220,7 @@ class _Item:
             artefact=self._artefact,
         )
         try:
-            write_record(self._paths.record, record)
+            write_record(self._paths.record, record, self._run.home.temporary_file())
         except OSError as error:
             return failed(Failure.INFRA, f"its end cannot be recorded: {_explain(error)}")
         if outcome.state in ENDED:

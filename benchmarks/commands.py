@@ -6,12 +6,10 @@ import hashlib
 import sys
 from statistics import median
 
-from agentos.files import make_private_directory
 from agentos.home import Home, repository_key
 from agentos.inbox.directory import DirectoryInbox
 from agentos.records import Record, write_record
 from agentos.task import State, Workflow
-from agentos.wording import utc_now
 from benchmarks.figures import Figure, Result, print_result
 from benchmarks.scene import Scene, find_program, scene, time_command
 
@@ -96,7 +94,7 @@ def time_shell(place: Scene, script: str) -> float:
 def complete_all(place: Scene) -> None:
     """Write for every item the record and the document of one that is complete."""
     home, key = Home(place.home), repository_key(place.repo)
-    make_private_directory(place.home / "items" / key)
+    home.prepare(key)
     designs = place.repo / "docs" / "lld" / "active"
     designs.mkdir(parents=True)
     for task in DirectoryInbox(place.repo, Workflow.LLD).collect().tasks:
@@ -113,10 +111,10 @@ def complete_all(place: Scene) -> None:
             attempts=1,
             seconds=2.1,
             run="20260101T000000Z",
-            updated=utc_now(),
+            updated="2026-01-01T00:00:00Z",
             artefact=artefact.relative_to(place.repo).as_posix(),
         )
-        write_record(home.item(key, task).record, record)
+        write_record(home.item(key, task).record, record, home.temporary_file())
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +29,15 @@ def read_items(run_folder: Path) -> list[ItemTimes]:
     return sorted((_read_item(path) for path in run_folder.glob("workflow-audit-*.jsonl")), key=lambda item: item.item)
 
 
+def read_workers(trail: Path) -> list[int]:
+    """Return the process ids of the workers that an item has had."""
+    return [int(event["pid"]) for event in _select(list(read_audit(trail)), "worker-ready")]
+
+
 def _read_item(path: Path) -> ItemTimes:
     events = list(read_audit(path))
-    # The trail's own times are whole seconds; its last line, `ended`, was written when the file last changed.
-    ended = path.stat().st_mtime
     (end,) = _select(events, "ended")
+    ended = datetime.fromisoformat(end["time"]).timestamp()
     return ItemTimes(
         item=int(events[0]["item"]),
         began=ended - end["seconds"],

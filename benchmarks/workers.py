@@ -12,17 +12,18 @@ import psutil
 
 from benchmarks.figures import Figure, Result, print_result
 from benchmarks.scene import PATIENCE, Scene, scene, wait_for_text
-from benchmarks.trail import read_items
+from benchmarks.trail import read_items, read_workers
 
 PARALLEL = 10
 STARTS = 200
 PEER_STARTS = 5
 READY_MEDIAN, READY_P99, MEMORY = 50.0, 100.0, 20.0
 METHOD = (
-    f"Ready: milliseconds from asking the fork server until the worker says it is ready, as the audit trails have "
-    f"them, over {STARTS} items at `--parallel {PARALLEL}` with calls of 0.3 s, so that ten are always running. "
+    "Ready: milliseconds from when an item asks for a worker until that says it is ready, as the audit trails have "
+    "them; where a worker was forked ahead of its work, that fork is not in. Over "
+    f"{STARTS} items at `--parallel {PARALLEL}` with calls of 0.3 s, so that ten are always running. "
     f"Memory: private memory (USS) of {PARALLEL} workers that wait for their review, read from outside. Beside it: a "
-    "fresh interpreter that imports the same runner, one at a time on an otherwise idle machine."
+    "fresh interpreter that imports the same runner, one at a time."
 )
 FRESH = "import agentos.workflows.runner, sys; print('ready', flush=True); sys.stdin.read()"
 
@@ -36,7 +37,7 @@ def measure() -> Result:
     """Measure starts and memory, and a fresh interpreter beside them."""
     with scene(STARTS) as place:
         ready = measure_ready(place)
-        own = measure_memory(place)
+        own, spare = measure_memory(place)
         fresh = [measure_fresh(place) for _ in range(PEER_STARTS)]
     fresh_ms = statistics.median(seconds for seconds, _ in fresh) * 1000
     fresh_mb = statistics.median(memory for _, memory in fresh)
@@ -50,6 +51,7 @@ def measure() -> Result:
         "ready_ms": {f"p{p}": round(percentile(ready, p), 1) for p in (5, 25, 50, 75, 90, 95, 99, 100)},
         "workers_started": len(ready),
         "uss_mb": [round(memory, 1) for memory in sorted(own)],
+        "uss_mb_of_spare_workers": [round(memory, 1) for memory in sorted(spare)],
     }
     return Result(__doc__ or "", METHOD, figures, facts)
 
@@ -62,17 +64,21 @@ def measure_ready(place: Scene) -> list[float]:
     return [ready for item in read_items(folder) for ready in item.worker_ready]
 
 
-def measure_memory(place: Scene) -> list[float]:
-    """Return the private megabytes of ten workers, each waiting in a call."""
+def measure_memory(place: Scene) -> tuple[list[float], list[float]]:
+    """Return the private megabytes of ten workers that wait in a call, and of those that wait for work."""
     place.reset()
     model = "offline:latency=20"
     process = place.start("lld-workflow", "--all", "--parallel", str(PARALLEL), "--reviewer", model)
     try:
         wait_for_text(place, "N3_review", PARALLEL)
+        (folder,) = place.run_folders
+        busy = {pid for path in folder.glob("workflow-audit-*.jsonl") for pid in read_workers(path)}
+        assert len(busy) == PARALLEL, f"{len(busy)} workers are running"
         children = psutil.Process(process.pid).children(recursive=True)
         workers = [child for child in children if child.ppid() != process.pid]
-        assert len(workers) == PARALLEL, f"{len(workers)} workers are running"
-        return [worker.memory_full_info().uss / 1e6 for worker in workers]
+        memory = {worker.pid: worker.memory_full_info().uss / 1e6 for worker in workers}
+        spare = [memory[pid] for pid in memory if pid not in busy]
+        return [memory[pid] for pid in busy], spare
     finally:
         process.send_signal(signal.SIGINT)
         process.wait(PATIENCE)

@@ -8,6 +8,7 @@ import sys
 from agentos.home import Home
 from agentos.plan.estimate import estimate
 from agentos.plan.preview import Options, look_ahead
+from agentos.untrusted import print_clean
 from agentos.workflows.parallel.coordinator import ParallelCoordinator
 
 
@@ -40,6 +41,5 @@ def show(options: Options, home: Home, *, as_json: bool) -> int:
         *(f"  {task.label}  {task.source}" for task in selection.tasks),
         *(f"  refused  {reject.reason}" for reject in selection.rejects),
     ]
-    sys.stdout.write("\n".join(lines) + "\n")
-    sys.stdout.flush()
+    print_clean("\n".join(lines) + "\n")
     return 0

@@ -18,6 +18,8 @@ from agentos.plan.selection import Selection
 from agentos.providers import create_provider, parse_model_spec
 from agentos.report.summary import SCHEMA, Summary
 from agentos.shutdown import die_by
+from agentos.tidying import tidy
+from agentos.untrusted import clean_text
 
 A_DAY = 86_400.0
 LAST_WORDS = 0.3
@@ -30,6 +32,7 @@ def execute(options: Options, home: Home, args: argparse.Namespace, color: str, 
         create_provider(parse_model_spec(model))
     preview = look_ahead(options, home)
     if not preview.selection.tasks and not preview.selection.rejects:
+        tidy(home, preview.key, options.repository)
         return _say_nothing_to_do(preview.selection, as_json=args.json)
     console = Console(
         color=color,
@@ -46,7 +49,7 @@ def execute(options: Options, home: Home, args: argparse.Namespace, color: str, 
         try:
             _warn(options, console)
             summary, ending = run_batch(options, preview, console, environ)
-            console.data(_render(summary, args))
+            console.data(clean_text(_render(summary, args)).decode())
             if ending is None:
                 # Nobody is in a hurry: a reader that pages through the output gets all of it.
                 console.close(timeout=A_DAY)

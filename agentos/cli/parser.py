@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
+
+from agentos.untrusted import print_clean
 
 EPILOG = """\
 exit codes:
@@ -47,7 +50,8 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print one clear line and leave with status 2."""
-        self.exit(2, f"{self.prog}: {message}\nSee {self.prog} --help\n")
+        print_clean(f"{self.prog}: {message}\nSee {self.prog} --help\n", sys.stderr)
+        raise SystemExit(2)
 
     def _explain(self, unknown: str) -> str:
         if not unknown.startswith("-"):

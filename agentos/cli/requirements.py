@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from agentos.cli.entry import die_quietly_on_ctrl_c
 from agentos.cli.workflow import build_parser, complete_if_asked, run
 from agentos.task import Task, Workflow
 
@@ -36,6 +37,7 @@ def collect_pending_issues(input_dir: Path) -> list[Task]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the workflow that `--type` names."""
+    die_quietly_on_ctrl_c()
     arguments = sys.argv[1:] if argv is None else list(argv)
     args = parse_args(arguments)
     return run(args, Workflow(args.type), PROG, arguments)

@@ -17,6 +17,7 @@ from agentos.inbox.directory import DirectoryInbox
 from agentos.locks import read_holder
 from agentos.plan.selection import Ledger, Standing
 from agentos.task import Task, Workflow
+from agentos.untrusted import print_clean
 
 SHOWN_AT_MOST = 200
 RUNNING = "running"
@@ -56,7 +57,7 @@ def show_status(args: argparse.Namespace) -> int:
         }
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
     else:
-        sys.stdout.write(_render(rows))
+        print_clean(_render(rows))
     return 0
 
 

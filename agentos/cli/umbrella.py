@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from agentos import __version__
+from agentos.cli.entry import die_quietly_on_ctrl_c
 from agentos.cli.parser import EPILOG, Parser
 from agentos.task import Workflow
 
@@ -25,6 +26,7 @@ examples:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Hand over to the command that was named."""
+    die_quietly_on_ctrl_c()
     arguments = sys.argv[1:] if argv is None else list(argv)
     if arguments and arguments[0] in WORKFLOWS and "_ARGCOMPLETE" not in os.environ:
         from agentos.cli import workflow

@@ -17,6 +17,7 @@ from agentos.errors import UsageError
 from agentos.home import Home, home_path
 from agentos.settings import SETTINGS, resolve
 from agentos.task import Workflow
+from agentos.untrusted import print_clean
 
 if TYPE_CHECKING:
     from agentos.plan.preview import Options
@@ -133,16 +134,10 @@ def run(args: argparse.Namespace, workflow: Workflow, prog: str, arguments: Sequ
 
         return execute(options, home, args, color, environ)
     except UsageError as error:
-        print(f"{prog}: {error}", file=sys.stderr)
+        print_clean(f"{prog}: {error}\n", sys.stderr)
         return 2
     except BrokenPipeError:
         return _end_by_broken_pipe()
-    except KeyboardInterrupt:
-        import signal
-
-        from agentos.shutdown import die_by
-
-        return die_by(signal.SIGINT)
 
 
 def settle(

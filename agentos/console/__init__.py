@@ -23,8 +23,8 @@ from agentos.console.style import (
     wants_color,
     wants_live_progress,
 )
-from agentos.console.untrusted import clean_text
 from agentos.console.writer import Writer
+from agentos.untrusted import clean_text
 
 __all__ = ["Capture", "Console", "Limits"]
 

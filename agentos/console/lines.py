@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from agentos.console.untrusted import clean, trim_unfinished
+from agentos.untrusted import clean, trim_unfinished
 
 LIMIT = 64 * 1024
 """Bytes of one line that are held in memory and shown on the console."""

@@ -15,6 +15,7 @@ from agentos.task import Task, Workflow
 from agentos.workflows.parallel.input_sanitizer import sanitize_identifier
 
 INPUT_LIMIT = 2_000_000
+LINE_LIMIT = 20_000
 HEADING_WINDOW = 8_192
 FOLDERS = {Workflow.LLD: Path("docs/issues"), Workflow.ISSUE: Path("docs/briefs")}
 NOT_ITEMS = frozenset({"readme", "index", "template"})
@@ -132,6 +133,8 @@ def decode_text(data: bytes, name: str) -> str:
         raise BadInput(f"{name}: is not UTF-8 text (byte {error.start}); save it as UTF-8") from error
     if "\0" in text:
         raise BadInput(f"{name}: is binary, not Markdown text; replace it with a text file")
+    if text.count("\n") > LINE_LIMIT:
+        raise BadInput(f"{name}: has more than {LINE_LIMIT:,} lines; split it up")
     if not text.strip():
         raise BadInput(f"{name}: is empty; describe the work in it, or remove it")
     return text

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
 from agentos.errors import UsageError
+from agentos.files import list_names
 from agentos.home import Home
 from agentos.inbox import Collected, Inbox, Reject
 from agentos.records import Record, read_record
@@ -73,8 +73,8 @@ class Ledger:
         self._key = key
         self._inbox = inbox
         # Two listings instead of two look-ups an item: most of ten thousand items have neither file.
-        self._records = _names(home.root / "items" / key)
-        self._checkpoints = _names(home.root / "checkpoints" / key)
+        self._records = list_names(home.root / "items" / key)
+        self._checkpoints = list_names(home.root / "checkpoints" / key)
         self.seconds: list[float] = []
         """How long the complete items that were looked at took."""
 
@@ -138,10 +138,3 @@ def _count(standings: Iterable[Standing]) -> dict[Standing, int]:
     for standing in standings:
         counts[standing] = counts.get(standing, 0) + 1
     return counts
-
-
-def _names(folder: Path) -> frozenset[str]:
-    try:
-        return frozenset(os.listdir(folder))  # noqa: PTH208
-    except OSError:
-        return frozenset()

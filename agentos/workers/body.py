@@ -12,6 +12,7 @@ import traceback
 from pathlib import Path
 
 from agentos.errors import ItemError, ProviderError
+from agentos.files import remove_tree
 from agentos.gateway.client import GatewayClient
 from agentos.task import Failure, Outcome, State, failed
 from agentos.workers import Assignment
@@ -20,10 +21,14 @@ from agentos.workers.messages import assignment_from_json
 from agentos.workflows import runner
 
 
-def warm_up() -> None:
-    """Import and exercise everything before the first fork."""
+def warm_up(scratch: Path) -> None:
+    """Import and exercise everything before the first fork; leaves nothing in the scratch folder."""
     os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
-    asyncio.run(runner.warm_up())
+    scratch.mkdir(mode=0o700)
+    try:
+        asyncio.run(runner.warm_up(scratch))
+    finally:
+        remove_tree(scratch)
 
 
 def run(channel: socket.socket) -> None:

@@ -17,6 +17,7 @@ import agentos
 from agentos.errors import AgentOSError
 from agentos.workers.zygote import MESSAGE_SIZE
 
+ZYGOTE = "agentos.workers.zygote"
 PASSED_ON = (
     "PATH",
     "HOME",
@@ -81,14 +82,14 @@ class ForkServer:
         self._loop.add_reader(control, self._take_messages)
 
     @classmethod
-    def start(cls, environ: Mapping[str, str], log: Path) -> ForkServer:
-        """Start the process; it is ready when it has said so."""
+    def start(cls, environ: Mapping[str, str], log: Path, scratch: Path) -> ForkServer:
+        """Start the process; it is ready when it has said so. `scratch` is a path it may use meanwhile."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
         with open(log, "ab") as errors, theirs:
             process = subprocess.Popen(
                 # Safe path: what lies in the working directory must not be imported in the place of a library.
-                [sys.executable, "-P", "-m", "agentos.workers.zygote", str(theirs.fileno())],
+                [sys.executable, "-P", "-m", ZYGOTE, str(theirs.fileno()), str(os.getpid()), str(scratch)],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=errors,

@@ -19,6 +19,11 @@ def die_with_parent(parent: int) -> None:
         os._exit(1)
 
 
+def outlive_parent() -> None:
+    """Take `die_with_parent` back."""
+    _libc.prctl(_PR_SET_PDEATHSIG, 0, 0, 0, 0)
+
+
 def count_threads() -> int:
     """Return how many threads this process has, those of C libraries included."""
     return len(os.listdir("/proc/self/task"))  # noqa: PTH208

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from agentos.errors import ProviderError
 from agentos.gateway.server import Gateway
 from agentos.gateway.wire import completion_to_json, request_from_json
+from agentos.home import Home
 from agentos.task import Outcome
 from agentos.workers import Assignment, Event, Exit, Output
 from agentos.workers.channel import ChannelClosed, Message, encode, receive
@@ -44,9 +45,12 @@ class ProcessWorkers:
     when the machine is likely to wait for models anyway.
     """
 
-    def __init__(self, gateway: Gateway, environ: Mapping[str, str], log: Path, *, at_once: int, in_all: int) -> None:
+    def __init__(
+        self, gateway: Gateway, home: Home, environ: Mapping[str, str], log: Path, *, at_once: int, in_all: int
+    ) -> None:
         self._gateway = gateway
         self._environ = dict(environ)
+        self._home = home
         self._log = log
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="workers", daemon=True)
@@ -113,7 +117,7 @@ class ProcessWorkers:
             self._loop.call_soon_threadsafe(action)
 
     async def _start_server(self) -> ForkServer:
-        self._server = ForkServer.start(self._environ, self._log)
+        self._server = ForkServer.start(self._environ, self._log, self._home.temporary_file())
         return self._server
 
     async def _get_ready(self) -> float:

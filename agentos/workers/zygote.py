@@ -27,9 +27,10 @@ import sys
 import time
 import traceback
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NoReturn
 
-from agentos.workers.linux import count_threads, die_with_parent
+from agentos.workers.linux import count_threads, die_with_parent, outlive_parent
 
 MESSAGE_SIZE = 256
 WORK_DESCRIPTORS = 3
@@ -55,11 +56,16 @@ def main() -> int:
     """Preload, say so, and serve until the coordinator is gone."""
     started = time.monotonic()
     control = socket.socket(fileno=int(sys.argv[1]))
+    # While it imports it does not look at the socket; the kernel has to tell it that the coordinator is gone.
+    die_with_parent(int(sys.argv[2]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    _preload()
+    _preload(Path(sys.argv[3]))
     _wait_for_one_thread()
+    outlive_parent()
+    if os.getppid() != int(sys.argv[2]):
+        return 0
     gc.collect()
     # Keep the collector's hands off the shared pages, or each worker would get its own copy of them.
     gc.freeze()
@@ -75,11 +81,11 @@ def main() -> int:
     return 0
 
 
-def _preload() -> None:
+def _preload(scratch: Path) -> None:
     """Import and warm up all that a worker uses; a failure here must not go unnoticed."""
     from agentos.workers import body
 
-    body.warm_up()
+    body.warm_up(scratch)
 
 
 def _wait_for_one_thread() -> None:

@@ -92,10 +92,8 @@ def _today() -> str:
     return datetime.now(UTC).date().isoformat()
 
 
-async def warm_up() -> None:
+async def warm_up(scratch: Path) -> None:
     """Go once through everything a worker does, so that the first item finds it imported and compiled."""
-    import tempfile
-
     from agentos.providers import Completion
 
     async def ask(**_: Any) -> Completion:
@@ -103,13 +101,12 @@ async def warm_up() -> None:
 
     for workflow in Workflow:
         compiled_graph(workflow)
-    with tempfile.TemporaryDirectory(prefix="agentos-warm-up-") as folder:
-        job = Job(
-            task=Task(Workflow.LLD, "0", "warm-up"),
-            text="# 0 - Warm up\n\n## Objective\nBe ready.\n\n## Acceptance Criteria\n- [ ] Ready\n",
-            digest="",
-            checkpoint=Path(folder) / "warm-up.db",
-            staging=Path(folder) / "staging",
-            max_rounds=1,
-        )
-        await run_job(job, ask, lambda *_: None, lambda _: None)
+    job = Job(
+        task=Task(Workflow.LLD, "0", "warm-up"),
+        text="# 0 - Warm up\n\n## Objective\nBe ready.\n\n## Acceptance Criteria\n- [ ] Ready\n",
+        digest="",
+        checkpoint=scratch / "warm-up.db",
+        staging=scratch / "staging",
+        max_rounds=1,
+    )
+    await run_job(job, ask, lambda *_: None, lambda _: None)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from agentos.console.untrusted import clean, trim_unfinished
+from agentos.untrusted import clean, trim_unfinished
 
 ATTACKS = [
     b"\x1b[2J", b"\x1b[H", b"\x1b[?1049h", b"\x1b[?25l", b"\x1b[1A\x1b[2K", b"\x1b[6n", b"\x1b[c",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+from typing import TextIO
 
 SAFE = bytes(range(0x20, 0x7F)) + b"\n\t"
 """Bytes that a terminal shows as they are."""
@@ -49,6 +51,15 @@ def clean(data: bytes, *, keep_sgr: bool = False, encoding: str = "utf-8") -> by
 def clean_text(text: str, encoding: str = "utf-8") -> bytes:
     """Return the coordinator's own words, which may quote anybody, without control characters."""
     return clean(text.encode("utf-8", "backslashreplace"), encoding=encoding)
+
+
+def print_clean(text: str, stream: TextIO | None = None) -> None:
+    """Write words that may quote anybody to a stream, without control characters and whatever its encoding."""
+    stream = stream or sys.stdout
+    data = clean(text.encode("utf-8", "backslashreplace"), encoding=stream.encoding or "utf-8")
+    stream.flush()
+    stream.buffer.write(data)
+    stream.flush()
 
 
 def trim_unfinished(data: bytes) -> bytes:
