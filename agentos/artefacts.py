@@ -4,6 +4,7 @@ The worker puts its results into a staging folder, ended by a manifest. The coor
 them under temporary names beside their targets, where a full disk can still be backed out of), *commits* (one marker
 file in the staging folder) and *reveals* (renames only). A kill before the marker leaves nothing visible, one after it
 is rolled forward by the next run; either way the manifest knows the temporary names, so none is left behind.
+Where the files go is the coordinator's own knowledge: a worker only says what is in them.
 What stood at a target before is kept under `docs/lineage/superseded`.
 """
 
@@ -11,11 +12,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from agentos.errors import BadInput
 from agentos.files import (
@@ -23,6 +24,7 @@ from agentos.files import (
     make_private_directory,
     remove_tree,
     sync_directory,
+    sync_file,
     write_atomically,
     write_new,
 )
@@ -30,40 +32,43 @@ from agentos.task import Outcome
 
 MANIFEST = "manifest.json"
 UNFINISHED_MANIFEST = "manifest.unfinished"
-COMMITTED = "committed.json"
+COMMITTED = "committed"
 SUPERSEDED = Path("docs/lineage/superseded")
+STAMP = "<!-- agentos: "
+
+_NONCE = re.compile(r"[0-9a-f]{16}")
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """Where the files of an item go, as paths in the repository."""
+
+    folder: str
+    """The folder of its papers."""
+    document: str
+    """The finished document, when there is one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Artefacts:
-    """The files of one item: its papers in a folder of their own, and the document if there is one."""
+    """What an item has to show: its papers by name, and the finished document, empty when there is none."""
 
-    folder: str
     papers: Mapping[str, str]
     document: str = ""
-    """Repository path of the finished document."""
-    text: str = ""
 
 
 def stage(staging: Path, artefacts: Artefacts, outcome: Outcome, digest: str) -> None:
     """Write the results of a finished item into its staging folder; the manifest comes last.
 
-    Nothing here is forced to the disk: after a power loss the checkpoint gives the same results again, and what was
-    committed had been prepared durably beside its targets.
+    Nothing here is forced to the disk: before the commit, the checkpoint would give the same results again.
     """
     remove_tree(staging)
     papers = make_private_directory(staging / "papers")
     for name, text in artefacts.papers.items():
         write_new(papers / name, text.encode("utf-8", "surrogatepass"), is_durable=False)
     if artefacts.document:
-        write_new(staging / "document", artefacts.text.encode("utf-8", "surrogatepass"), is_durable=False)
-    manifest = {
-        "folder": artefacts.folder,
-        "document": artefacts.document,
-        "outcome": outcome.to_json(),
-        "digest": digest,
-        "nonce": secrets.token_hex(8),
-    }
+        write_new(staging / "document", artefacts.document.encode("utf-8", "surrogatepass"), is_durable=False)
+    manifest = {"outcome": outcome.to_json(), "digest": digest, "nonce": secrets.token_hex(8)}
     write_new(staging / UNFINISHED_MANIFEST, json.dumps(manifest).encode(), is_durable=False)
     (staging / UNFINISHED_MANIFEST).rename(staging / MANIFEST)
 
@@ -74,15 +79,23 @@ class Publication:
 
     staging: Path
     repository: Path
-    manifest: Mapping[str, Any]
+    targets: Targets
+    outcome: Outcome
+    digest: str
+    """Hash of the input that these results belong to."""
+    nonce: str
 
     @classmethod
-    def find(cls, staging: Path, repository: Path) -> Publication | None:
-        """Return what is staged, None when the staging folder is not complete."""
+    def find(cls, staging: Path, repository: Path, targets: Targets) -> Publication | None:
+        """Return what is staged, None when the staging folder is not complete or makes no sense."""
         try:
-            return cls(staging, repository, json.loads((staging / MANIFEST).read_bytes()))
-        except (OSError, ValueError):
+            manifest = json.loads((staging / MANIFEST).read_bytes())
+            outcome, digest, nonce = Outcome.from_json(manifest["outcome"]), manifest["digest"], manifest["nonce"]
+        except (OSError, ValueError, KeyError, TypeError):
             return None
+        if not isinstance(digest, str) or not isinstance(nonce, str) or not _NONCE.fullmatch(nonce):
+            return None
+        return cls(staging, repository, targets, outcome, digest, nonce)
 
     @property
     def is_committed(self) -> bool:
@@ -90,54 +103,45 @@ class Publication:
         return (self.staging / COMMITTED).exists()
 
     @property
-    def outcome(self) -> Outcome:
-        """How the item ended."""
-        return Outcome.from_json(self.manifest["outcome"])
-
-    @property
-    def digest(self) -> str:
-        """Hash of the input that these results belong to."""
-        return str(self.manifest["digest"])
-
-    @property
-    def document(self) -> str:
-        """Repository path of the document, empty when there is none."""
-        return str(self.manifest["document"])
-
-    @property
     def result(self) -> str:
         """Repository path of what a person would open: the document, or else the folder of papers."""
-        return self.document or str(self.manifest["folder"])
+        return self.targets.document if self._has_document else self.targets.folder
 
     def publish(self) -> None:
         """Make everything visible; safe to call again after any interruption."""
         if not self.is_committed:
             try:
                 self._prepare()
+                write_atomically(self.staging / COMMITTED, self._free_name().encode())
             except BaseException:
                 self.abandon()
                 raise
-            self._commit()
         self._reveal()
 
     def abandon(self) -> None:
         """Remove what was prepared and not committed."""
         remove_tree(self._temporary(self._folder))
-        if self.document:
-            self._temporary(self._document).unlink(missing_ok=True)
+        self._temporary(self._document).unlink(missing_ok=True)
+
+    @property
+    def _has_document(self) -> bool:
+        return (self.staging / "document").exists()
 
     @property
     def _folder(self) -> Path:
-        return self.repository / str(self.manifest["folder"])
+        return self.repository / self.targets.folder
 
     @property
     def _document(self) -> Path:
-        return self.repository / self.document
+        return self.repository / self.targets.document
 
     def _temporary(self, target: Path) -> Path:
-        return target.with_name(f".{target.name}.{self.manifest['nonce']}.tmp")
+        return target.with_name(f".{target.name}.{self.nonce}.tmp")
 
     def _prepare(self) -> None:
+        # The names first: whatever is prepared must be found again after a power loss.
+        sync_file(self.staging / MANIFEST)
+        sync_directory(self.staging)
         self._make_parent(self._folder)
         temporary = self._temporary(self._folder)
         remove_tree(temporary)
@@ -145,37 +149,51 @@ class Publication:
         for paper in sorted((self.staging / "papers").iterdir()):
             write_new(temporary / paper.name, paper.read_bytes(), mode=SHARED_FILE)
         sync_directory(temporary)
-        if self.document:
+        sync_directory(temporary.parent)
+        if self._has_document:
             self._make_parent(self._document)
             target = self._temporary(self._document)
             target.unlink(missing_ok=True)
             write_new(target, (self.staging / "document").read_bytes(), mode=SHARED_FILE)
-
-    def _commit(self) -> None:
-        has_old = os.path.lexists(self._folder) or (bool(self.document) and os.path.lexists(self._document))
-        marker = {"superseded": str(self._free_superseded()) if has_old else ""}
-        write_atomically(self.staging / COMMITTED, json.dumps(marker).encode())
+            sync_directory(target.parent)
 
     def _reveal(self) -> None:
-        superseded = json.loads((self.staging / COMMITTED).read_bytes())["superseded"]
+        kept = self.repository / SUPERSEDED / (self.staging / COMMITTED).read_text()
         temporary = self._temporary(self._folder)
         if temporary.exists():
-            if superseded and os.path.lexists(self._folder):
-                self._keep_old_folder(self.repository / superseded)
+            if os.path.lexists(self._folder):
+                self._make_parent(kept)
+                self._folder.rename(kept)
             temporary.rename(self._folder)
             sync_directory(self._folder.parent)
-        if self.document and self._temporary(self._document).exists():
-            if superseded and os.path.lexists(self._document):
-                self._keep_old_document(self.repository / superseded)
+        if not self._has_document:
+            self._retire_document(kept)
+        elif self._temporary(self._document).exists():
+            if os.path.lexists(self._document):
+                self._keep_old_document(kept)
             self._temporary(self._document).replace(self._document)
             sync_directory(self._document.parent)
 
-    def _keep_old_folder(self, superseded: Path) -> None:
-        self._make_parent(superseded)
-        self._folder.rename(superseded)
+    def _free_name(self) -> str:
+        """Return a name for what stood here before; the item's lock sees that nobody else takes it."""
+        number = 1
+        while os.path.lexists(self.repository / SUPERSEDED / f"{self._folder.name}-{number}"):
+            number += 1
+        return f"{self._folder.name}-{number}"
 
-    def _keep_old_document(self, superseded: Path) -> None:
-        kept = superseded / self._document.name
+    def _retire_document(self, kept: Path) -> None:
+        """Take away a design of ours that this end no longer approves; one written by hand stays."""
+        try:
+            is_ours = STAMP in self._document.read_text("utf-8", "replace")
+        except OSError:
+            return
+        if is_ours and not self._document.is_symlink():
+            kept.mkdir(parents=True, exist_ok=True)
+            self._document.rename(kept / self._document.name)
+            sync_directory(self._document.parent)
+
+    def _keep_old_document(self, kept_folder: Path) -> None:
+        kept = kept_folder / self._document.name
         if os.path.lexists(kept):
             return
         self._make_parent(kept)
@@ -189,17 +207,10 @@ class Publication:
             temporary.unlink(missing_ok=True)
             write_atomically(kept, old, mode=SHARED_FILE, temporary=temporary)
 
-    def _free_superseded(self) -> Path:
-        number = 1
-        while (self.repository / (path := SUPERSEDED / f"{self._folder.name}-{number}")).exists():
-            number += 1
-        return path
-
     def _make_parent(self, target: Path) -> None:
         """Create the folder of a target, refusing one that a link leads out of the repository."""
         parent = target.parent
         if not parent.resolve().is_relative_to(self.repository.resolve()):
-            raise BadInput(
-                f"{parent.relative_to(self.repository)}: leads outside the repository; remove the link and run again"
-            )
+            shown = parent.relative_to(self.repository)
+            raise BadInput(f"{shown}: leads outside the repository; remove the link and run again")
         parent.mkdir(parents=True, exist_ok=True)

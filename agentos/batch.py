@@ -1,4 +1,4 @@
-"""Run a batch: select the items, run them in parallel, report. Behind every command stands this one runner."""
+"""Run a batch: run the selected items in parallel and report. Behind every command stands this one runner."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from typing import Any
 
 from agentos.console import Console
 from agentos.console.progress import Eta
-from agentos.errors import UsageError
-from agentos.files import make_private_directory, write_atomically
+from agentos.errors import AgentOSError, UsageError
+from agentos.files import write_atomically
 from agentos.gateway.journal import MemoryJournal
-from agentos.gateway.keys import KeyPool
+from agentos.gateway.keys import make_pool
 from agentos.gateway.server import Gateway
 from agentos.inbox import Reject
 from agentos.plan.halt import parse_halt
 from agentos.plan.preview import Options, Preview
+from agentos.recovery import tidy
 from agentos.report.summary import NOT_STARTED, Entry, Summary
+from agentos.scratch import Scratch
 from agentos.shutdown import Signals, handled
-from agentos.supervision import Run, supervise
+from agentos.supervision import Run, explain, supervise
 from agentos.task import Failure, State, Task, failed
-from agentos.tidying import tidy
 from agentos.wording import count, file_stamp, utc_now
 from agentos.workers.process import ProcessWorkers
 from agentos.workflows.parallel.coordinator import (
@@ -33,9 +34,9 @@ from agentos.workflows.parallel.coordinator import (
     ProgressStats,
     WorkflowResult,
 )
-from agentos.workflows.parallel.credential_coordinator import LIMIT_VARIABLE, CredentialCoordinator
 
-REHEARSED_KEYS = 3
+LAST_WORDS = 0.3
+"""Seconds that items which were cut off have to end before the run is reported."""
 
 
 def run_batch(
@@ -46,7 +47,14 @@ def run_batch(
         raise UsageError(f"{options.repository}: cannot be written to; check its permissions or give another --repo")
     preview.home.prepare(preview.key)
     tidy(preview.home, preview.key, options.repository)
-    return _Batch(options, preview, console, environ).run()
+    try:
+        batch = _Batch(options, preview, console, environ)
+    except OSError as error:
+        raise UsageError(f"the run cannot be set up: {explain(error)}; set AGENTOS_HOME elsewhere") from error
+    try:
+        return batch.run()
+    finally:
+        batch.close()
 
 
 class _Batch:
@@ -56,14 +64,14 @@ class _Batch:
         self._options = options
         self._preview = preview
         self._console = console
-        self._environ = environ
         self._halt = parse_halt(options.halt)
-        self._name, self._folder = _make_run_folder(preview.home.logs)
-        self._entries: dict[str, Entry] = {}
-        self._running: dict[str, float] = {}
-        self._stopping = threading.Event()
         self._journal = MemoryJournal()
-        self._pool = _make_pool(environ, console)
+        self._pool = make_pool(environ, lambda text: console.say(text, important=True))
+        self._entries: dict[str, Entry] = {}
+        self._refused: list[Entry] = []
+        self._running: dict[str, float] = {}
+        self._failures = 0
+        self._stopping = threading.Event()
         self._coordinator = ParallelCoordinator(
             options.parallel,
             announce=lambda text: console.say(text, important=True),
@@ -73,23 +81,24 @@ class _Batch:
             on_result=self._take_result,
             on_shutdown=self._stop_workers,
         )
+        self._scratch = Scratch(preview.home.temporary)
+        self._name, self._folder = _make_run_folder(preview.home.logs)
         self._workers = ProcessWorkers(
             Gateway(self._journal, self._pool),
-            preview.home,
+            self._scratch,
             environ,
             self._folder / "workers.log",
             at_once=self._coordinator.max_workers,
             in_all=len(preview.selection.tasks),
         )
         self._eta = Eta(self._coordinator.max_workers)
-        self._failures = 0
         self._next_start = 0.0
         self._start_lock = threading.Lock()
+        self._started, self._began = utc_now(), time.monotonic()
+        self._write("run.json", self._describe_run())
 
     def run(self) -> tuple[Summary, int | None]:
         """Run everything, and report whatever has ended even when the rest could not."""
-        started, began = utc_now(), time.monotonic()
-        self._write_run_file(started)
         console, selection = self._console, self._preview.selection
         amount = count(len(selection.tasks), "item")
         console.say(f"{amount} to run, {self._coordinator.max_workers} at a time: {selection.describe()}")
@@ -105,21 +114,44 @@ class _Batch:
             report=self._say_running,
         )
         console.on_stdout_closed = self._coordinator.request_shutdown
+        if console.stdout_closed.is_set():
+            self._coordinator.request_shutdown()
         with handled(signals):
-            try:
-                if selection.tasks:
-                    self._workers.start()
-                    startup = self._workers.wait_ready()
-                    if console.verbose:
-                        console.say(f"workers ready after {startup:.2f} s")
-                    self._coordinator.execute_parallel(selection.tasks, self._run_one, lambda task: task.label)
-            finally:
-                self._stopping.set()
-                self._pool.close()
-                self._workers.close()
-        summary = self._summarise(started, time.monotonic() - began, signals.ending)
-        self._write("summary.json", summary.to_json())
+            trouble = self._run_items()
+            summary = self._summarise(signals.ending, trouble)
+        try:
+            self._write("summary.json", summary.to_json())
+        except OSError as error:
+            console.say(f"the summary cannot be kept: {explain(error)}", important=True)
         return summary, signals.ending
+
+    def close(self) -> None:
+        """Remove what the run needed only for itself."""
+        self._scratch.close()
+
+    def _run_items(self) -> str:
+        """Run the items; return what went wrong with the batch itself, empty when nothing did."""
+        tasks = self._preview.selection.tasks
+        try:
+            if tasks:
+                self._workers.start()
+                startup = self._workers.wait_ready(lambda: not self._coordinator.is_stopping)
+                if self._console.verbose:
+                    self._console.say(f"workers ready after {startup:.2f} s")
+                self._coordinator.execute_parallel(tasks, self._run_one, lambda task: task.label)
+        except (AgentOSError, OSError, RuntimeError) as error:
+            return explain(error)
+        finally:
+            self._stopping.set()
+            self._pool.close()
+            self._workers.close()
+            self._await_the_cut_off()
+        return ""
+
+    def _await_the_cut_off(self) -> None:
+        deadline = time.monotonic() + LAST_WORDS
+        while self._running and time.monotonic() < deadline:
+            time.sleep(0.005)
 
     def _run_one(self, task: Task, credential: str | None) -> Entry:
         del credential
@@ -127,11 +159,9 @@ class _Batch:
         self._running[task.label] = time.monotonic()
         try:
             entry = supervise(self._shared(), task)
+            self._entries[task.label] = entry
         finally:
             del self._running[task.label]
-        self._entries[task.label] = entry
-        if entry.is_failed:
-            self._failures += 1
         if entry.status == State.INTERRUPTED:
             raise Interrupted
         return entry
@@ -143,12 +173,14 @@ class _Batch:
             folder=self._folder,
             command=options.command,
             home=preview.home,
+            scratch=self._scratch,
             repository=options.repository,
             key=preview.key,
             inbox=preview.inbox,
             workers=self._workers,
             console=self._console,
             forget_answers=lambda task: self._journal.forget_item(preview.key, task.workflow, task.item),
+            free_slot=self._coordinator.free_slot,
             stopping=self._stopping,
             drafter=options.drafter,
             reviewer=options.reviewer,
@@ -171,15 +203,12 @@ class _Batch:
 
     def _take_result(self, result: WorkflowResult, stats: ProgressStats) -> None:
         if not result.success:
-            # An item ends in an entry even when our own code fails: nothing is ever unaccounted for.
-            task = next(t for t in self._preview.selection.tasks if t.label == result.item_id)
-            outcome = failed(Failure.INFRA, f"internal error: {result.error}")
-            self._entries[task.label] = Entry(task, State.FAILED, outcome, outcome.message, result.duration)
+            self._take_crash(result)
+        if self._entries[result.item_id].is_failed:
             self._failures += 1
-            self._console.tell(task.label, f"FAILED: {outcome.message}", important=True)
         self._eta.completed(result.duration, left=stats.total - stats.completed, now=time.monotonic())
         self._show_progress(stats)
-        if self._halt is None or self._stopping.is_set() or self._coordinator.is_stopping:
+        if self._halt is None or self._coordinator.is_stopping:
             return
         if self._halt.is_reached(self._failures, stats.total):
             self._console.say(f"{self._failures} failed: halting as --halt {self._options.halt} says", important=True)
@@ -188,18 +217,25 @@ class _Batch:
             else:
                 self._coordinator.drain()
 
+    def _take_crash(self, result: WorkflowResult) -> None:
+        """Account for an item even when our own code failed on it."""
+        task = next(task for task in self._preview.selection.tasks if task.label == result.item_id)
+        outcome = failed(Failure.INFRA, f"internal error: {result.error}")
+        self._entries[task.label] = Entry(task, State.FAILED, outcome, outcome.message, result.duration)
+        self._console.tell(task.label, f"FAILED: {outcome.message}", important=True)
+
     def _show_progress(self, stats: ProgressStats) -> None:
-        left = stats.total - stats.completed
-        eta = self._eta.text(left=left, now=time.monotonic())
+        eta = self._eta.text(left=stats.total - stats.completed, now=time.monotonic())
         self._console.progress(stats.completed, stats.total, running=stats.running, failed=self._failures, eta=eta)
 
     def _stop_workers(self) -> None:
+        """Runs in the coordinator's loop, not in a signal handler."""
         self._stopping.set()
         self._console.say("Press Ctrl+C again to stop immediately")
         self._workers.stop()
 
     def _stop_now(self) -> None:
-        self._stopping.set()
+        """Runs in a signal handler: no lock may be taken here."""
         self._workers.kill()
         self._coordinator.request_shutdown()
 
@@ -211,46 +247,44 @@ class _Batch:
     def _refuse(self, reject: Reject) -> None:
         outcome = failed(Failure.BAD_INPUT, reject.reason)
         self._console.tell(reject.task.label, f"FAILED: {reject.reason} ({Failure.BAD_INPUT})", important=True)
-        self._entries[f"{reject.task.label}\0{reject.task.source}"] = Entry(
-            reject.task, State.FAILED, outcome, reject.reason
-        )
+        self._refused.append(Entry(reject.task, State.FAILED, outcome, reject.reason))
 
-    def _summarise(self, started: str, seconds: float, ending: int | None) -> Summary:
-        options, selection = self._options, self._preview.selection
-        entries = [self._entries.get(t.label) or Entry(t, NOT_STARTED) for t in selection.tasks]
-        refused = [entry for key, entry in self._entries.items() if "\0" in key]
-        if len(entries) + len(refused) != len(selection.tasks) + len(selection.rejects):
-            raise AssertionError("items in must be items out")
+    def _summarise(self, ending: int | None, trouble: str) -> Summary:
+        options, entries = self._options, []
+        ended, cut_off = dict(self._entries), dict(self._running)
+        for task in self._preview.selection.tasks:
+            status = State.INTERRUPTED if task.label in cut_off else NOT_STARTED
+            entries.append(ended.get(task.label) or Entry(task, status))
         return Summary(
             run=self._name,
             workflow=options.workflow,
             repository=str(options.repository),
             command=options.command,
-            started=started,
+            started=self._started,
             finished=utc_now(),
-            seconds=seconds,
+            seconds=time.monotonic() - self._began,
             parallel=self._coordinator.max_workers,
             folder=str(self._folder),
             retry=options.retry,
-            entries=(*entries, *refused),
-            is_interrupted=ending is not None or any(e.status in (NOT_STARTED, State.INTERRUPTED) for e in entries),
+            entries=(*entries, *self._refused),
+            is_interrupted=ending is not None
+            or any(entry.status in (NOT_STARTED, State.INTERRUPTED) for entry in entries),
+            trouble=trouble,
         )
 
-    def _write_run_file(self, started: str) -> None:
-        data: dict[str, Any] = {
+    def _describe_run(self) -> dict[str, Any]:
+        return {
             "schema": 1,
             "run": self._name,
             "pid": os.getpid(),
-            "started": started,
+            "started": self._started,
             "command": self._options.command,
             "repository": str(self._options.repository),
             "items": len(self._preview.selection.tasks),
         }
-        self._write("run.json", data)
 
     def _write(self, name: str, data: Mapping[str, Any]) -> None:
-        text = json.dumps(data, indent=1).encode()
-        write_atomically(self._folder / name, text, temporary=self._preview.home.temporary_file())
+        write_atomically(self._folder / name, json.dumps(data, indent=1).encode(), temporary=self._scratch.fresh())
 
 
 def _make_run_folder(logs: Path) -> tuple[str, Path]:
@@ -260,26 +294,8 @@ def _make_run_folder(logs: Path) -> tuple[str, Path]:
     while True:
         name = stamp if number == 1 else f"{stamp}-{number}"
         try:
-            make_private_directory(logs)
             (logs / name).mkdir(mode=0o700)
         except FileExistsError:
             number += 1
             continue
         return name, logs / name
-
-
-def _make_pool(environ: Mapping[str, str], console: Console) -> KeyPool:
-    """Return the pool; the rehearsal variables put simulated keys into it."""
-    rehearse_429 = environ.get("AGENTOS_SIMULATE_429", "").lower() in ("1", "true", "yes")
-    limit = environ.get(LIMIT_VARIABLE, "")
-    if not rehearse_429 and not limit:
-        return KeyPool(None)
-    if limit and (not limit.isdigit() or int(limit) == 0):
-        raise UsageError(f"{LIMIT_VARIABLE}: must be a whole number from 1 up, not {limit!r}")
-    count = int(limit) if limit else REHEARSED_KEYS
-    coordinator = CredentialCoordinator(
-        [f"simulated key {number}" for number in range(1, count + 1)],
-        announce=lambda text: console.say(text, important=True),
-        busy_is_exhausted=False,
-    )
-    return KeyPool(coordinator, rehearse_429=rehearse_429)

@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentos.errors import CheckpointCorrupt
+from agentos.files import write_new
 
 if TYPE_CHECKING:
+    import aiosqlite
     from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 _TABLES = {
@@ -31,7 +33,8 @@ _TABLES = {
     ),
 }
 _META = "CREATE TABLE IF NOT EXISTS agentos_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL, digest BLOB NOT NULL)"
-_COMPANIONS = ("", "-wal", "-shm", "-journal")
+FRESH = "-fresh"
+_COMPANIONS = ("", "-wal", "-shm", "-journal", FRESH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,8 @@ class Checkpoint:
     async def complete(self, outcome: dict[str, Any]) -> None:
         """Record that the graph has finished, which its own tables cannot tell for certain."""
         await self._put("completed", json.dumps(outcome))
+        # It will be removed as soon as its results are in place: closing it need not wait for the disk.
+        await self.saver.conn.execute("PRAGMA synchronous=OFF")
 
     async def identify(self, identity: Identity) -> None:
         """Record what this checkpoint belongs to."""
@@ -79,21 +84,55 @@ class Checkpoint:
         await self.saver.conn.commit()
 
 
+_blank = b""
+"""An empty database with all its tables, kept by the fork server so that no worker has to make them."""
+
+
+async def make_blank(path: Path) -> None:
+    """Make an empty database with all its tables."""
+    async with _connect(path) as connection:
+        await _create_tables(connection)
+
+
+def remember_blank(path: Path) -> None:
+    """Keep the bytes of an empty database; every new checkpoint begins as a copy of it."""
+    global _blank
+    _blank = path.read_bytes()
+
+
 @asynccontextmanager
 async def open_checkpoint(path: Path, identity: Identity) -> AsyncIterator[Checkpoint]:
     """Open the item's database, ready to be resumed from or empty."""
-    import aiosqlite
     from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-    async with aiosqlite.connect(str(path)) as connection:
-        await connection.create_function("agentos_digest", -1, digest_row, deterministic=True)
+    async with _connect(path) as connection:
+        if not _blank:
+            await _create_tables(connection)
         saver = AsyncSqliteSaver(connection)
-        await saver.setup()
-        # One transaction: a kill in the middle must not leave some of the tables.
-        await connection.executescript(";".join(["BEGIN", _META, *_trigger_statements(), "COMMIT"]))
+        saver.is_setup = True
         checkpoint = Checkpoint(saver)
         await checkpoint.identify(identity)
         yield checkpoint
+
+
+@asynccontextmanager
+async def _connect(path: Path) -> AsyncIterator[aiosqlite.Connection]:
+    import aiosqlite
+
+    async with aiosqlite.connect(str(path)) as connection:
+        # With a write-ahead log a kill loses nothing in this mode. A power loss may take back the last steps, which
+        # are then done again; it never damages the database.
+        await connection.execute("PRAGMA synchronous=NORMAL")
+        await connection.create_function("agentos_digest", -1, digest_row, deterministic=True)
+        yield connection
+
+
+async def _create_tables(connection: aiosqlite.Connection) -> None:
+    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+    await AsyncSqliteSaver(connection).setup()
+    # One transaction: a kill in the middle must not leave some of the tables.
+    await connection.executescript(";".join(["BEGIN", _META, *_trigger_statements(), "COMMIT"]))
 
 
 def examine(path: Path, identity: Identity) -> str | None:
@@ -101,20 +140,34 @@ def examine(path: Path, identity: Identity) -> str | None:
 
     A database of another input is discarded; one that cannot be trusted is set aside, never deleted.
     """
-    if path.is_symlink() or (path.exists() and not path.is_file()):
-        return f"checkpoint was not an ordinary file; set aside as {set_aside(path).name}, starting again"
+    notice = _put_away(path, identity)
     if not path.exists():
         # A write-ahead log without its database would be replayed into the new one.
         discard(path)
+        _put_blank(path)
+    return notice
+
+
+def _put_away(path: Path, identity: Identity) -> str | None:
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        return f"checkpoint was not an ordinary file; set aside as {set_aside(path).name}, starting again"
+    if not path.exists():
         return None
     try:
         known = verify(path)
     except CheckpointCorrupt as error:
         return f"checkpoint is damaged ({error}); set aside as {set_aside(path).name}, starting again"
-    if known is not None and known != identity.to_text():
-        discard(path)
-        return "checkpoint is of an earlier input or version; starting again"
-    return None
+    if known == identity.to_text():
+        return None
+    discard(path)
+    return "checkpoint is of an earlier input or version; starting again" if known else None
+
+
+def _put_blank(path: Path) -> None:
+    if _blank:
+        fresh = path.with_name(path.name + FRESH)
+        write_new(fresh, _blank, is_durable=False)
+        fresh.rename(path)
 
 
 def verify(path: Path) -> str | None:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import secrets
 import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from agentos.errors import UsageError
-from agentos.files import make_private_directory, remove_tree
-from agentos.processes import process_birth
-from agentos.task import Task
+from agentos.files import list_names, make_private_directory
+from agentos.task import Task, Workflow
 
 STATE_FOLDERS = ("checkpoints", "items", "locks", "staging")
 
@@ -101,16 +99,19 @@ class Home:
         for folder in (self.root / "logs", self.logs, self.temporary):
             _check_folder(folder, folder.lstat)
 
-    def temporary_file(self) -> Path:
-        """Return a fresh name for a file on its way to its place; it tells whose it is."""
-        return self.temporary / f"{os.getpid()}-{process_birth(os.getpid())}-{secrets.token_hex(8)}"
-
-    def sweep_temporary(self) -> None:
-        """Remove what processes that are gone have left on its way."""
-        for path in self.temporary.iterdir():
-            pid, _, rest = path.name.partition("-")
-            if pid.isdigit() and process_birth(int(pid)) != rest.partition("-")[0]:
-                remove_tree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    def tasks_with_state(self, repository: str) -> list[Task]:
+        """Return the items of a repository of which there is a checkpoint, a staging folder or a lock file."""
+        found = set()
+        for workflow in Workflow:
+            for folder, head, tail in (
+                ("checkpoints", f"{workflow}_workflow_", ".db"),
+                ("staging", f"{workflow}_", ""),
+                ("locks", f"{workflow}_", ".lock"),
+            ):
+                for name in list_names(self.root / folder / repository):
+                    if name.startswith(head) and name.endswith(tail):
+                        found.add(Task(workflow, name[len(head) : len(name) - len(tail)], ""))
+        return sorted(found, key=lambda task: task.label)
 
 
 def _check_folder(folder: Path, look: Callable[[], os.stat_result]) -> None:

@@ -141,16 +141,15 @@ def _repository_layers(repository: Path) -> list[tuple[str, dict[str, Any]]]:
 def _read_toml(path: Path, keys: tuple[str, ...]) -> dict[str, Any]:
     try:
         data = path.read_bytes()
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror}); correct its permissions") from None
     import tomllib
 
     try:
         table: Any = tomllib.loads(data.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        if keys:
-            # A broken pyproject.toml is for the tools that own it to complain about.
-            return {}
         raise UsageError(f"{path}: is not valid TOML ({error}); correct it") from None
     for key in keys:
         table = table.get(key, {}) if isinstance(table, dict) else {}

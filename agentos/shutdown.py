@@ -37,8 +37,13 @@ def handled(signals: Signals) -> Iterator[Signals]:
 
     def end(number: int, frame: FrameType | None) -> None:
         del frame
+        is_first = not signals.received
         signals.received.append(number)
-        (signals.stop if len(signals.received) == 1 else signals.stop_now)()
+        if is_first:
+            signals.stop()
+        elif number != signal.SIGHUP:
+            # A closing terminal may say so twice; only a person or a supervisor who insists means "now".
+            signals.stop_now()
 
     def suspend(number: int, frame: FrameType | None) -> None:
         del number, frame

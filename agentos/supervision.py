@@ -6,19 +6,23 @@ import random
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentos import checkpoints, locks
+from agentos import locks
 from agentos.artefacts import Publication
 from agentos.console import Console
 from agentos.errors import BadInput
 from agentos.files import remove_tree
 from agentos.home import Home, ItemPaths
 from agentos.inbox import Inbox, Source
+from agentos.plan.standing import is_complete
 from agentos.records import Record, read_record, write_record
+from agentos.recovery import forget_work, recover, targets_of
 from agentos.report.audit import Audit
 from agentos.report.summary import COMPLETE, HELD, Entry
+from agentos.scratch import Scratch
 from agentos.task import ENDED, Failure, Outcome, State, Task, failed
 from agentos.wording import count, describe_seconds, utc_now
 from agentos.workers import Assignment, Event, Exit, Workers
@@ -37,12 +41,15 @@ class Run:
     folder: Path
     command: str
     home: Home
+    scratch: Scratch
     repository: Path
     key: str
     inbox: Inbox
     workers: Workers
     console: Console
     forget_answers: Callable[[Task], None]
+    free_slot: Callable[[], None]
+    """Told when an item's process is done and only its files remain to be put in place."""
     stopping: threading.Event
     """Set when the run ends early, so that nothing is tried again."""
     drafter: str
@@ -59,7 +66,7 @@ def supervise(run: Run, task: Task) -> Entry:
     try:
         lock = locks.acquire(paths.lock, run.command)
     except OSError as error:
-        outcome = failed(Failure.INFRA, f"cannot be locked: {_explain(error)}")
+        outcome = failed(Failure.INFRA, f"cannot be locked: {explain(error)}")
         run.console.tell(task.label, f"FAILED: {outcome.message}", important=True)
         return Entry(task, State.FAILED, outcome, outcome.message)
     if isinstance(lock, locks.Holder):
@@ -70,6 +77,7 @@ def supervise(run: Run, task: Task) -> Entry:
         return _Item(run, task, paths, lock.descriptor).bring_to_end()
     finally:
         lock.release()
+        run.forget_answers(task)
 
 
 class _Item:
@@ -88,88 +96,78 @@ class _Item:
     def bring_to_end(self) -> Entry:
         """Recover or run the item, then make its end known everywhere."""
         started = time.monotonic()
-        audit = None
         try:
+            recovered = recover(
+                self._task, self._paths, self._run.repository, self._run.name, self._run.scratch.fresh()
+            )
+            # Taken before the text is read: also an input that cannot be used is known by its hash.
+            self._digest = self._run.inbox.digest(self._task)
+            if self._is_done_already():
+                if recovered is None:
+                    return Entry(self._task, COMPLETE, message="completed by another run meanwhile")
+                self._artefact = recovered.artefact
+                self._tell(recovered.outcome, 0.0)
+                return self._entry(recovered.outcome, 0.0)
             audit = Audit(self._run.folder / f"workflow-audit-{self._task.item}.jsonl", self._run.name, self._task)
-            outcome = self._roll_forward(audit) or self._run_from_inbox(audit)
-        except BadInput as error:
-            outcome = failed(Failure.BAD_INPUT, str(error))
-        except OSError as error:
-            outcome = failed(Failure.INFRA, _explain(error))
-        if outcome is None:
-            return Entry(self._task, COMPLETE, message="completed by another run meanwhile")
-        seconds = time.monotonic() - started
-        outcome = self._record(outcome, seconds)
-        if audit is not None:
+        except (OSError, BadInput) as error:
+            return self._conclude(failed(_class_of(error), explain(error)), time.monotonic() - started)
+        with closing(audit):
+            outcome = self._run_and_publish(audit)
+            seconds = time.monotonic() - started
+            entry = self._conclude(outcome, seconds)
             audit.record("ended", {**outcome.to_json(), "attempts": self._attempts, "seconds": round(seconds, 3)})
-            audit.close()
-        self._tell(outcome, seconds)
-        return Entry(
-            self._task,
-            outcome.state,
-            outcome,
-            outcome.message,
-            seconds,
-            self._attempts,
-            str(self._log) if self._log.exists() else "",
-            self._artefact,
-        )
+        return entry
 
-    def _roll_forward(self, audit: Audit) -> Outcome | None:
-        """Finish a publication that a kill cut short; clear one that had not been committed."""
-        publication = Publication.find(self._paths.staging, self._run.repository)
-        if publication is None:
-            remove_tree(self._paths.staging)
-            return None
-        if not publication.is_committed:
-            publication.abandon()
-            remove_tree(self._paths.staging)
-            return None
-        audit.record("started", {"resumed": True})
-        audit.record("notice", {"message": "finished a publication that was cut short"})
-        self._digest = publication.digest
-        publication.publish()
-        self._artefact = publication.result
-        return publication.outcome
-
-    def _run_from_inbox(self, audit: Audit) -> Outcome | None:
-        """Run the item; None when another run has completed it since it was selected."""
-        source = self._run.inbox.load(self._task)
-        self._digest = source.digest
-        if not self._run.redo and self._is_complete():
-            return None
-        audit.record("started", {"resumed": self._paths.checkpoint.exists(), "input": f"sha256:{source.digest}"})
-        outcome = self._attempt(source, audit)
-        if outcome.state in ENDED:
-            return self._publish(outcome)
-        remove_tree(self._paths.staging)
-        return outcome
-
-    def _is_complete(self) -> bool:
-        record = read_record(self._paths.record)
-        if record is None or record.state not in ENDED or record.digest != self._digest:
+    def _is_done_already(self) -> bool:
+        if self._run.redo:
             return False
-        return not record.artefact or (self._run.repository / record.artefact).exists()
+        return is_complete(read_record(self._paths.record), self._digest, self._run.repository)
+
+    def _run_and_publish(self, audit: Audit) -> Outcome:
+        try:
+            source = self._run.inbox.load(self._task)
+            self._digest = source.digest
+            audit.record("started", {"resumed": self._paths.checkpoint.exists(), "input": f"sha256:{source.digest}"})
+            if self._run.redo:
+                # From now on it is not complete any more: a kill must not make its new work look like a leftover.
+                self._record(Outcome(State.INTERRUPTED, "being done again"), 0.0)
+            outcome = self._attempt(source, audit)
+            if outcome.state in ENDED:
+                # Not after a failure: that may be the one that halts the batch.
+                self._run.free_slot()
+                return self._publish(outcome)
+            remove_tree(self._paths.staging)
+            return outcome
+        except (OSError, BadInput) as error:
+            return failed(_class_of(error), explain(error))
 
     def _attempt(self, source: Source, audit: Audit) -> Outcome:
         """Run the workflow, again after a fault that may pass, each time from its last checkpoint."""
         while True:
             self._attempts += 1
-            outcome = self._run_worker(source, audit)
-            is_worth_it = outcome.failure in RETRYABLE and self._attempts <= self._run.retries
-            if not is_worth_it or self._run.stopping.is_set():
+            exit = self._run_worker(source, audit)
+            outcome = _judge(exit)
+            if outcome.failure not in RETRYABLE or self._attempts > self._run.retries + exit.is_server_lost:
                 return outcome
+            if self._run.stopping.is_set():
+                return Outcome(State.INTERRUPTED, f"stopped after: {outcome.message}")
+            if outcome.failure is Failure.MODEL_FORMAT:
+                # The same answers would be read in the same way.
+                self._run.forget_answers(self._task)
             delay = min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (self._attempts - 1)) * random.uniform(0.8, 1.2)
             audit.record("retry", {"after": outcome.message, "class": outcome.failure, "delay": round(delay, 2)})
             self._run.console.tell(self._task.label, f"{outcome.message}; trying again in {describe_seconds(delay)}")
-            if self._run.stopping.wait(delay):
-                return outcome
+            self._run.stopping.wait(delay)
 
-    def _run_worker(self, source: Source, audit: Audit) -> Outcome:
-        capture = self._run.console.capture(self._task.label, self._log)
+    def _run_worker(self, source: Source, audit: Audit) -> Exit:
+        console = self._run.console
+        capture = console.capture(self._task.label, self._log)
 
         def note(event: Event) -> None:
             audit.record(str(event["event"]), event)
+            if console.verbose > 1 or (console.verbose and event["event"] == "call"):
+                told = ", ".join(f"{name} {value}" for name, value in event.items() if name != "traceback")
+                console.tell(self._task.label, told)
 
         try:
             exit = self._run.workers.run(self._assignment(source), self._lock, capture, note, self._run.timeout)
@@ -179,7 +177,7 @@ class _Item:
                 # Something that the worker started has escaped with the pipe in its hands.
                 capture.stop()
         audit.record("worker-exited", {"cpu_seconds": exit.cpu_seconds, "peak_memory": exit.peak_memory})
-        return _judge(exit)
+        return exit
 
     def _assignment(self, source: Source) -> Assignment:
         run = self._run
@@ -196,15 +194,28 @@ class _Item:
         )
 
     def _publish(self, outcome: Outcome) -> Outcome:
-        publication = Publication.find(self._paths.staging, self._run.repository)
+        publication = Publication.find(self._paths.staging, self._run.repository, targets_of(self._task))
         if publication is None:
             return failed(Failure.INFRA, "the worker left no complete results; run again")
         publication.publish()
         self._artefact = publication.result
         return outcome
 
-    def _record(self, outcome: Outcome, seconds: float) -> Outcome:
+    def _conclude(self, outcome: Outcome, seconds: float) -> Entry:
         """Write down the end; only then may the checkpoint and the staged files go."""
+        if self._run.workers.is_abandoned:
+            # The run has been reported; what this thread still learns is for the next one to find out.
+            return self._entry(outcome, seconds)
+        try:
+            self._record(outcome, seconds)
+        except OSError as error:
+            outcome = failed(Failure.INFRA, f"its end cannot be recorded: {explain(error)}")
+        if outcome.state in ENDED:
+            forget_work(self._paths)
+        self._tell(outcome, seconds)
+        return self._entry(outcome, seconds)
+
+    def _record(self, outcome: Outcome, seconds: float) -> None:
         record = Record(
             workflow=self._task.workflow,
             item=self._task.item,
@@ -219,15 +230,11 @@ class _Item:
             updated=utc_now(),
             artefact=self._artefact,
         )
-        try:
-            write_record(self._paths.record, record, self._run.home.temporary_file())
-        except OSError as error:
-            return failed(Failure.INFRA, f"its end cannot be recorded: {_explain(error)}")
-        if outcome.state in ENDED:
-            remove_tree(self._paths.staging)
-            checkpoints.discard(self._paths.checkpoint)
-            self._run.forget_answers(self._task)
-        return outcome
+        write_record(self._paths.record, record, self._run.scratch.fresh())
+
+    def _entry(self, outcome: Outcome, seconds: float) -> Entry:
+        log = str(self._log) if self._log.exists() else ""
+        return Entry(self._task, outcome.state, outcome, outcome.message, seconds, self._attempts, log, self._artefact)
 
     def _tell(self, outcome: Outcome, seconds: float) -> None:
         took = describe_seconds(seconds)
@@ -255,5 +262,12 @@ def _judge(exit: Exit) -> Outcome:
     return failed(Failure.INFRA, exit.reason)
 
 
-def _explain(error: OSError) -> str:
-    return f"{error.strerror or error}: {error.filename}" if error.filename else str(error.strerror or error)
+def _class_of(error: OSError | BadInput) -> Failure:
+    return Failure.BAD_INPUT if isinstance(error, BadInput) else Failure.INFRA
+
+
+def explain(error: Exception) -> str:
+    """Say what went wrong and with which file."""
+    if isinstance(error, OSError):
+        return f"{error.strerror or error}: {error.filename}" if error.filename else str(error.strerror or error)
+    return str(error)

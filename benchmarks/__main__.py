@@ -27,7 +27,7 @@ def main(argv: list[str] | None = None) -> int:
     names = parser.parse_args(argv).names
     if unknown := set(names) - set(NAMES):
         parser.error(f"no such benchmark: {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
-    start = time.monotonic()
+    start, machine = time.monotonic(), describe_machine()
     results = {name: run(name) for name in names or NAMES}
     if names:
         print(render_table(list(results.values())))
@@ -35,7 +35,7 @@ def main(argv: list[str] | None = None) -> int:
     minutes = max(1, round((time.monotonic() - start) / 60))
     date = datetime.now(UTC).date().isoformat()
     path = ROOT / "docs" / "benchmarks.md"
-    path.write_text(render_page(results, describe_machine(), date, minutes), "utf-8")
+    path.write_text(render_page(results, machine, date, minutes), "utf-8")
     print(f"{path.relative_to(ROOT)} written after {minutes} min")
     return 0
 
@@ -73,8 +73,9 @@ def convert_prefixing(data: Mapping[str, Any]) -> Data:
 
 
 def describe_machine() -> str:
-    """Say what these figures were taken on."""
-    return f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    """Say what these figures are taken on, and how busy it is with other things."""
+    system = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    return f"{os.cpu_count()} cores, {system}, load average {os.getloadavg()[0]:.1f} before the start"
 
 
 if __name__ == "__main__":

@@ -114,7 +114,7 @@ def complete_all(place: Scene) -> None:
             updated="2026-01-01T00:00:00Z",
             artefact=artefact.relative_to(place.repo).as_posix(),
         )
-        write_record(home.item(key, task).record, record, home.temporary_file())
+        write_record(home.item(key, task).record, record, place.home / "record.tmp")
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ def interrupt(place: Scene) -> float:
     place.reset()
     model = "offline:latency=60"
     process = place.start("lld-workflow", "--all", "--parallel", str(PARALLEL), "--drafter", model)
-    wait_for_text(place, "N1_design", PARALLEL)
+    wait_for_text(place, process, "N1_design", PARALLEL)
     start = time.monotonic()
     process.send_signal(signal.SIGINT)
     # Not `wait` with a timeout: that looks at growing intervals and would show those instead.

@@ -143,7 +143,7 @@ def _facts(best: Span, spans: Sequence[Span]) -> dict[str, Any]:
     return {
         "ratios": [round(span.ratio, 3) for span in spans],
         "seconds": round(best.seconds, 3),
-        "ideal": best.ideal,
+        "ideal": round(best.ideal, 3),
         "startup_seconds": round(best.startup, 3),
         "whole_seconds": round(best.whole, 3),
         "overhead_per_item_ms": round(best.overhead * 1000, 1),

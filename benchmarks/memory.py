@@ -19,10 +19,10 @@ TARGET = 1.1
 METHOD = (
     "The most memory that the coordinator's process had resident (VmHWM), its children not counted. Library: functions "
     f"that do nothing, {FEW} and {MANY:,}; a process pool beside it. Command: one run of {ITEMS:,} real items at "
-    f"`--parallel {PARALLEL}`, looked at when {', '.join(f'{mark:,}' for mark in MARKS)} had ended and at its end, when "
-    f"the summary of all is made. {MANY:,} would take too long: the growth over the second half and the summary's part "
-    f"are carried on in a straight line to {MANY:,}, which counts caches that fill up on the way as if they never "
-    f"did. Flat means at most {TARGET:g} times."
+    f"`--parallel {PARALLEL}`, looked at when {', '.join(f'{mark:,}' for mark in MARKS)} had ended and at its end, "
+    f"when the summary of all is made. {MANY:,} would take too long: the growth over the second half and the part of "
+    f"the summary are carried on in a straight line to {MANY:,}, which counts caches that fill up on the way as if "
+    f"they never did. Flat means at most {TARGET:g} times."
 )
 LIBRARY = """\
 import sys

@@ -142,10 +142,12 @@ def time_command(command: Sequence[str], environ: Mapping[str, str], cwd: Path) 
     return time.perf_counter() - start
 
 
-def wait_for_text(place: Scene, text: str, times: int) -> None:
-    """Wait until the running command has printed a text so often."""
+def wait_for_text(place: Scene, process: subprocess.Popen[bytes], text: str, times: int) -> None:
+    """Wait until a running command has printed a text so often; one that does not is ended and quoted."""
     deadline = time.monotonic() + PATIENCE
     output = place.repo.parent / "output.txt"
-    while output.read_text("utf-8", "replace").count(text) < times:
-        assert time.monotonic() < deadline, f"{text} was not printed {times} times"
+    while (printed := output.read_text("utf-8", "replace")).count(text) < times:
+        if time.monotonic() > deadline or process.poll() is not None:
+            process.kill()
+            raise RuntimeError(f"{text} was not printed {times} times (exit {process.wait()}):\n{printed[-2000:]}")
         time.sleep(LOOK_EVERY)

@@ -70,7 +70,7 @@ def measure_memory(place: Scene) -> tuple[list[float], list[float]]:
     model = "offline:latency=20"
     process = place.start("lld-workflow", "--all", "--parallel", str(PARALLEL), "--reviewer", model)
     try:
-        wait_for_text(place, "N3_review", PARALLEL)
+        wait_for_text(place, process, "N3_review", PARALLEL)
         (folder,) = place.run_folders
         busy = {pid for path in folder.glob("workflow-audit-*.jsonl") for pid in read_workers(path)}
         assert len(busy) == PARALLEL, f"{len(busy)} workers are running"

@@ -5,10 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
-from pathlib import Path
 
-from agentos.errors import UsageError
+from agentos.cli.workflow import repository_of
 from agentos.home import home_path
 from agentos.settings import resolve
 
@@ -16,11 +14,7 @@ from agentos.settings import resolve
 def show_config(args: argparse.Namespace) -> int:
     """Print the settings that a command in this repository would use."""
     home = home_path(os.environ)
-    try:
-        values = resolve({}, os.environ, (args.repo or Path.cwd()).absolute(), home / "config.toml")
-    except UsageError as error:
-        print(f"agentos config: {error}", file=sys.stderr)
-        return 2
+    values = resolve({}, os.environ, repository_of(args), home / "config.toml")
     if args.json:
         settings = {name: {"value": v.value, "origin": v.origin} for name, v in values.items()}
         print(json.dumps({"schema": 1, "home": str(home), "settings": settings}, indent=2))

@@ -17,6 +17,8 @@ def show(options: Options, home: Home, *, as_json: bool) -> int:
     preview = look_ahead(options, home)
     selection = preview.selection
     parallel = min(options.parallel, ParallelCoordinator.MAX_PARALLELISM)
+    if options.parallel > parallel:
+        print_clean(f"Warning: parallelism {options.parallel} capped at {parallel}\n", sys.stderr)
     is_offline = options.drafter.split(":")[0] == "offline"
     expected = estimate(len(selection.tasks), parallel, preview.earlier, is_offline)
     if as_json:

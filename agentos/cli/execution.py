@@ -13,13 +13,13 @@ from agentos.batch import run_batch
 from agentos.console import Console
 from agentos.errors import UsageError
 from agentos.home import Home
-from agentos.plan.preview import Options, look_ahead
-from agentos.plan.selection import Selection
+from agentos.plan.preview import Options, Preview, look_ahead
 from agentos.providers import create_provider, parse_model_spec
-from agentos.report.summary import SCHEMA, Summary
+from agentos.recovery import tidy
+from agentos.report.summary import Summary
 from agentos.shutdown import die_by
-from agentos.tidying import tidy
-from agentos.untrusted import clean_text
+from agentos.untrusted import clean_text, print_clean
+from agentos.wording import utc_now
 
 A_DAY = 86_400.0
 LAST_WORDS = 0.3
@@ -33,7 +33,7 @@ def execute(options: Options, home: Home, args: argparse.Namespace, color: str, 
     preview = look_ahead(options, home)
     if not preview.selection.tasks and not preview.selection.rejects:
         tidy(home, preview.key, options.repository)
-        return _say_nothing_to_do(preview.selection, as_json=args.json)
+        return _say_nothing_to_do(options, preview, as_json=args.json)
     console = Console(
         color=color,
         quiet=args.quiet,
@@ -58,7 +58,7 @@ def execute(options: Options, home: Home, args: argparse.Namespace, color: str, 
     except UsageError:
         raise
     except Exception as error:
-        print(f"{options.command.split()[0]}: internal error: {error}", file=sys.stderr)
+        print_clean(f"{options.retry[0]}: internal error: {error}\n", sys.stderr)
         if args.verbose:
             traceback.print_exc()
         return 3
@@ -66,14 +66,36 @@ def execute(options: Options, home: Home, args: argparse.Namespace, color: str, 
         return die_by(signal.SIGPIPE)
     if ending is not None:
         return die_by(ending)
-    return 1 if summary.failed else 75 if summary.is_interrupted else 0
+    return _exit_code(summary)
 
 
-def _say_nothing_to_do(selection: Selection, *, as_json: bool) -> int:
-    if as_json:
-        print(json.dumps({"schema": SCHEMA, "counts": {}, "failed": [], "items": [], "interrupted": False}, indent=2))
-    else:
-        print(f"Nothing to do: {selection.describe()}")
+def _exit_code(summary: Summary) -> int:
+    if summary.trouble:
+        return 3
+    if summary.failed:
+        return 1
+    return 75 if summary.is_interrupted else 0
+
+
+def _say_nothing_to_do(options: Options, preview: Preview, *, as_json: bool) -> int:
+    if not as_json:
+        print_clean(f"Nothing to do: {preview.selection.describe()}\n")
+        return 0
+    now = utc_now()
+    summary = Summary(
+        run="",
+        workflow=options.workflow,
+        repository=str(options.repository),
+        command=options.command,
+        started=now,
+        finished=now,
+        seconds=0.0,
+        parallel=options.parallel,
+        folder="",
+        retry=options.retry,
+        entries=(),
+    )
+    print(json.dumps(summary.to_json(), indent=2))
     return 0
 
 

@@ -8,9 +8,11 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from agentos.cli.workflow import repository_of
 from agentos.errors import UsageError
 from agentos.home import Home, home_path, repository_key
 from agentos.inbox.directory import DirectoryInbox
@@ -28,27 +30,42 @@ PENDING = "pending"
 class Row:
     """How one item stands."""
 
-    label: str
+    task: Task
     status: str
     failure: str | None = None
     message: str = ""
     updated: str = ""
     artefact: str = ""
 
+    @property
+    def label(self) -> str:
+        """The item's label."""
+        return self.task.label
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the row as JSON data."""
+        return {
+            "id": self.task.item,
+            "workflow": self.task.workflow,
+            "label": self.label,
+            "source": self.task.source,
+            "status": self.status,
+            "class": self.failure,
+            "message": self.message,
+            "updated": self.updated or None,
+            "artefact": self.artefact or None,
+        }
+
 
 def show_status(args: argparse.Namespace) -> int:
     """Print the counts and every item that is not simply waiting or approved."""
-    repository = (args.repo or Path.cwd()).absolute()
-    try:
-        if not repository.is_dir():
-            raise UsageError(f"{repository}: no such folder; give the repository with --repo DIR")
-        home = Home(home_path(os.environ))
-        rows = [row for workflow in Workflow for row in read_status(home, repository, workflow)]
-    except UsageError as error:
-        print(f"agentos status: {error}", file=sys.stderr)
-        return 2
+    repository = repository_of(args)
+    if not repository.is_dir():
+        raise UsageError(f"{repository}: no such folder; give the repository with --repo DIR")
+    home = Home(home_path(os.environ))
+    rows = [row for workflow in Workflow for row in read_status(home, repository, workflow)]
     if args.json:
-        items = [{**asdict(row), "class": row.failure} for row in rows]
+        items = [row.to_json() for row in rows]
         document = {
             "schema": 1,
             "repository": str(repository),
@@ -72,22 +89,22 @@ def read_status(home: Home, repository: Path, workflow: Workflow) -> Iterator[Ro
     for task in collected.tasks:
         yield _describe(task, home, key, ledger)
     for reject in collected.rejects:
-        yield Row(reject.task.label, "failed", "bad-input", reject.reason)
+        yield Row(reject.task, "failed", "bad-input", reject.reason)
 
 
 def _describe(task: Task, home: Home, key: str, ledger: Ledger) -> Row:
     holder = read_holder(home.item(key, task).lock)
     if holder is not None and holder.is_alive:
-        return Row(task.label, RUNNING, None, f"pid {holder.pid} ({holder.command})", holder.since)
+        return Row(task, RUNNING, None, f"pid {holder.pid} ({holder.command})", holder.since)
     standing = ledger.standing(task)
     record = ledger.record(task)
     if record is None or standing is Standing.NEW:
-        return Row(task.label, "interrupted" if standing is Standing.INTERRUPTED else PENDING)
+        return Row(task, "interrupted" if standing is Standing.INTERRUPTED else PENDING)
     if standing is Standing.EDITED:
-        return Row(task.label, PENDING, None, f"edited since it ended as {record.state}", record.updated)
+        return Row(task, PENDING, None, f"edited since it ended as {record.state}", record.updated)
     status = "interrupted" if standing is Standing.INTERRUPTED else str(record.state)
     failure = str(record.failure) if record.failure else None
-    return Row(task.label, status, failure, record.message, record.updated, record.artefact)
+    return Row(task, status, failure, record.message, record.updated, record.artefact)
 
 
 def _render(rows: list[Row]) -> str:

@@ -7,9 +7,11 @@ import sys
 from collections.abc import Sequence
 
 from agentos import __version__
-from agentos.cli.entry import die_quietly_on_ctrl_c
+from agentos.cli.entry import die_quietly_on_ctrl_c, end_by_broken_pipe
 from agentos.cli.parser import EPILOG, Parser
+from agentos.errors import UsageError
 from agentos.task import Workflow
+from agentos.untrusted import print_clean
 
 WORKFLOWS = {"lld": Workflow.LLD, "issue": Workflow.ISSUE}
 DESCRIPTION = """\
@@ -27,7 +29,16 @@ examples:
 def main(argv: Sequence[str] | None = None) -> int:
     """Hand over to the command that was named."""
     die_quietly_on_ctrl_c()
-    arguments = sys.argv[1:] if argv is None else list(argv)
+    try:
+        return _run(sys.argv[1:] if argv is None else list(argv))
+    except UsageError as error:
+        print_clean(f"agentos: {error}\n", sys.stderr)
+        return 2
+    except BrokenPipeError:
+        return end_by_broken_pipe()
+
+
+def _run(arguments: Sequence[str]) -> int:
     if arguments and arguments[0] in WORKFLOWS and "_ARGCOMPLETE" not in os.environ:
         from agentos.cli import workflow
 
@@ -62,12 +73,15 @@ def build_parser() -> Parser:
     from pathlib import Path
 
     from agentos.cli.completion import SHELLS
+    from agentos.cli.workflow import add_arguments
 
     parser = Parser(prog="agentos", usage="agentos COMMAND [options]", description=DESCRIPTION, epilog=EPILOG)
     parser.add_argument("--version", action="version", version=f"agentos {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for name in WORKFLOWS:
-        commands.add_parser(name, help=f"run the {name} workflow", add_help=False)
+    for name, workflow in WORKFLOWS.items():
+        command = commands.add_parser(name, help=f"run the {name} workflow", add_help=False)
+        if "_ARGCOMPLETE" in os.environ:
+            add_arguments(command, workflow)
     status = commands.add_parser("status", help="tell from disk how every item stands; writes nothing")
     config = commands.add_parser("config", help="show every setting and where it comes from")
     for command in (status, config):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentos import __version__
+from agentos.cli.entry import end_by_broken_pipe
 from agentos.cli.parallel import add_parallel_arguments
 from agentos.cli.parser import EPILOG, Parser
 from agentos.errors import UsageError
@@ -63,11 +64,16 @@ def build_parser(workflow: Workflow | None, prog: str) -> Parser:
     )
     if workflow is None:
         parser.add_argument("--type", choices=[w.value for w in Workflow], required=True, help="which workflow to run")
+    add_arguments(parser, workflow)
+    parser.add_argument("--version", action="version", version=f"agentos {__version__}")
+    return parser
+
+
+def add_arguments(parser: Parser, workflow: Workflow | None) -> None:
+    """Add everything that can be said about items, how to run them and what to show."""
     _add_item_arguments(parser, workflow)
     _add_run_arguments(parser)
     _add_output_arguments(parser)
-    parser.add_argument("--version", action="version", version=f"agentos {__version__}")
-    return parser
 
 
 def _add_item_arguments(parser: Parser, workflow: Workflow | None) -> None:
@@ -137,7 +143,7 @@ def run(args: argparse.Namespace, workflow: Workflow, prog: str, arguments: Sequ
         print_clean(f"{prog}: {error}\n", sys.stderr)
         return 2
     except BrokenPipeError:
-        return _end_by_broken_pipe()
+        return end_by_broken_pipe()
 
 
 def settle(
@@ -151,8 +157,10 @@ def settle(
     """Resolve arguments and settings into options and the choice of colours."""
     from agentos.plan.preview import Options
 
-    repository = (args.repo or Path.cwd()).absolute()
+    repository = repository_of(args)
     brief = getattr(args, "brief", None)
+    if brief is not None and not brief.is_file():
+        raise UsageError(f"{brief}: no such file; give the brief's path with --brief FILE")
     choice = _choose(args, brief)
     values = {name: value.value for name, value in resolve(vars(args), environ, repository, home.config).items()}
     color = values.pop("color")
@@ -166,6 +174,14 @@ def settle(
         **values,
     )
     return options, color
+
+
+def repository_of(args: argparse.Namespace) -> Path:
+    """Return the repository that was named, or the working directory."""
+    try:
+        return Path(args.repo or Path.cwd()).absolute()
+    except FileNotFoundError:
+        raise UsageError("the working directory is gone; go to one that exists, or give --repo DIR") from None
 
 
 def _choose(args: argparse.Namespace, brief: Path | None) -> Choice:
@@ -202,14 +218,6 @@ def _retry_command(args: argparse.Namespace, prog: str, workflow: Workflow, para
             command += [f"--{name.replace('_', '-')}", str(getattr(args, name))]
     if parallel > 1:
         command += ["--parallel", str(parallel)]
+    if getattr(args, "brief", None) is not None:
+        command += ["--brief", str(args.brief)]
     return tuple(command)
-
-
-def _end_by_broken_pipe() -> int:
-    import signal
-
-    from agentos.shutdown import die_by
-
-    # Python would complain about the unflushable stdout at exit.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    return die_by(signal.SIGPIPE)

@@ -4,19 +4,32 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from agentos.errors import ProviderError
 from agentos.gateway.wire import completion_from_json, request_to_json
 from agentos.providers import Completion, Request
-from agentos.workers import Assignment
-from agentos.workers.channel import Message
+
+Message = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """In whose name a client asks, and which models."""
+
+    repository: str
+    workflow: str
+    item: str
+    drafter: str
+    reviewer: str
 
 
 class GatewayClient:
     """Ask for completions in the name of one item."""
 
-    def __init__(self, assignment: Assignment, send: Callable[[Message], None]) -> None:
-        self._assignment = assignment
+    def __init__(self, asker: Asker, send: Callable[[Message], None]) -> None:
+        self._asker = asker
         self._send = send
         self._waiting: dict[int, asyncio.Future[Completion]] = {}
         self._last = 0
@@ -38,17 +51,16 @@ class GatewayClient:
         schema: str,
     ) -> Completion:
         """Send one request and return its completion, or raise `ProviderError`."""
-        assignment = self._assignment
-        workflow = assignment.task.workflow
+        asker = self._asker
         request = Request(
-            repository=assignment.repository,
-            workflow=workflow,
-            item=assignment.task.item,
+            repository=asker.repository,
+            workflow=asker.workflow,
+            item=asker.item,
             node=node,
             round=round,
             attempt=attempt,
-            purpose=f"{workflow}.{role}",
-            model=assignment.drafter if role == "draft" else assignment.reviewer,
+            purpose=f"{asker.workflow}.{role}",
+            model=asker.drafter if role == "draft" else asker.reviewer,
             prompt=prompt,
             inputs=dict(inputs),
             schema=schema,

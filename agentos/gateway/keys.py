@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from agentos.errors import ProviderError
-from agentos.workflows.parallel.credential_coordinator import CredentialCoordinator
+from agentos.errors import ProviderError, UsageError
+from agentos.workflows.parallel.credential_coordinator import LIMIT_VARIABLE, CredentialCoordinator
+from agentos.workflows.parallel.lending import SIMULATE_429_VARIABLE
 
+SIMULATED_KEYS = 3
 SIMULATED_REST = 2.0
+MOST_WAITING = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +35,8 @@ class KeyPool:
         self._coordinator = coordinator
         self._rehearse_429 = rehearse_429
         self._rehearsed: set[str] = set()
+        # Threads of their own: those who wait for a key must not take the ones that key holders work on.
+        self._line = ThreadPoolExecutor(max_workers=MOST_WAITING, thread_name_prefix="key-line")
 
     def parallelism(self, wanted: int) -> int:
         """Return how many workers the pool can feed now."""
@@ -43,7 +50,7 @@ class KeyPool:
             return Lease(None)
         started = asyncio.get_running_loop().time()
         while True:
-            key = await asyncio.to_thread(self._coordinator.acquire, None)
+            key = await asyncio.get_running_loop().run_in_executor(self._line, self._coordinator.acquire, None)
             if key is None:
                 raise ProviderError("the run is ending")
             if not self._rehearse_429 or key in self._rehearsed:
@@ -67,3 +74,17 @@ class KeyPool:
         """Send those who wait away, because the run ends."""
         if self._coordinator is not None:
             self._coordinator.cancel_waiting()
+        self._line.shutdown(wait=False, cancel_futures=True)
+
+
+def make_pool(environ: Mapping[str, str], announce: Callable[[str], None]) -> KeyPool:
+    """Return the pool; the rehearsal variables put simulated keys into it."""
+    rehearse_429 = environ.get(SIMULATE_429_VARIABLE, "").lower() in ("1", "true", "yes")
+    limit = environ.get(LIMIT_VARIABLE, "")
+    if not rehearse_429 and not limit:
+        return KeyPool(None)
+    if limit and (not (limit.isascii() and limit.isdigit()) or int(limit) == 0):
+        raise UsageError(f"{LIMIT_VARIABLE}: must be a whole number from 1 up, not {limit!r}")
+    keys = [f"simulated key {number}" for number in range(1, (int(limit) if limit else SIMULATED_KEYS) + 1)]
+    coordinator = CredentialCoordinator(keys, announce=announce, busy_is_exhausted=False)
+    return KeyPool(coordinator, rehearse_429=rehearse_429)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from agentos.errors import ProviderError
 from agentos.gateway import policy
-from agentos.gateway.journal import Journal, request_key
+from agentos.gateway.journal import Journal, RequestKey, request_key
 from agentos.gateway.keys import KeyPool
 from agentos.providers import Completion, Provider, Request, create_provider, parse_model_spec
 
@@ -36,7 +36,7 @@ class Gateway:
         self._pool = pool
         self._create = create or (lambda model: create_provider(parse_model_spec(model)))
         self._providers: dict[str, Provider] = {}
-        self._under_way: dict[str, asyncio.Task[Answer]] = {}
+        self._under_way: dict[RequestKey, asyncio.Task[Answer]] = {}
 
     async def answer(self, request: Request) -> Answer:
         """Return the completion for a request, or raise `ProviderError`."""
@@ -57,7 +57,7 @@ class Gateway:
             call.cancel()
         await asyncio.gather(*calls, return_exceptions=True)
 
-    async def _call(self, key: str, request: Request) -> Answer:
+    async def _call(self, key: RequestKey, request: Request) -> Answer:
         provider = self._provider(request.model)
         retries, waited = 0, 0.0
         while True:

@@ -68,9 +68,15 @@ class DirectoryInbox:
 
     def _read(self, task: Task) -> bytes:
         path = self._repository / task.source
-        if self._file is None and path.is_symlink() and not path.resolve().is_relative_to(self._repository.resolve()):
+        if self._file is None and path.is_symlink() and not self._is_inside(path):
             raise BadInput(f"{path.name}: is a link that leaves the repository; copy the file there instead")
         return read_regular(path, INPUT_LIMIT)
+
+    def _is_inside(self, path: Path) -> bool:
+        try:
+            return path.resolve().is_relative_to(self._repository.resolve())
+        except (OSError, RuntimeError):
+            return False
 
     def _identify(self, name: str, source: str) -> Task | Reject:
         stem = name.removesuffix(".md")
@@ -115,7 +121,23 @@ class DirectoryInbox:
                 )
                 for task in same
             )
+        taken = self._taken_targets()
+        rejects += [Reject(task, _explain_taken(task, taken[task.item])) for task in tasks if task.item in taken]
+        tasks = [task for task in tasks if task.item not in taken]
         return Collected(tuple(sorted(tasks, key=item_order)), tuple(rejects))
+
+    def _taken_targets(self) -> dict[str, str]:
+        """Return the ids for which a brief's issue would come to lie beside another with the same id."""
+        if self._workflow is not Workflow.ISSUE or not (self._repository / FOLDERS[Workflow.LLD]).is_dir():
+            return {}
+        issues = DirectoryInbox(self._repository, Workflow.LLD).collect()
+        named = {task.item: Path(task.source).name for task in (*issues.tasks, *(r.task for r in issues.rejects))}
+        return {item: name for item, name in named.items() if name != f"{item}.md"}
+
+
+def _explain_taken(task: Task, name: str) -> str:
+    folder = FOLDERS[Workflow.LLD]
+    return f"{Path(task.source).name}: {folder}/{name} has the id {task.item} already; give the brief another number"
 
 
 def item_order(task: Task) -> tuple[int, int, str]:
@@ -144,4 +166,8 @@ def _may_be_item(entry: os.DirEntry[str]) -> bool:
     name = entry.name
     if not name.endswith(".md") or name.startswith((".", "_")) or name[:-3].lower() in NOT_ITEMS:
         return False
-    return not entry.is_dir()
+    try:
+        return not entry.is_dir()
+    except OSError:
+        # A link that leads to itself: an item that cannot be read, not a reason to refuse the others.
+        return True

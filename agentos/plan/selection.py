@@ -11,6 +11,7 @@ from agentos.errors import UsageError
 from agentos.files import list_names
 from agentos.home import Home
 from agentos.inbox import Collected, Inbox, Reject
+from agentos.plan.standing import is_complete
 from agentos.records import Record, read_record
 from agentos.task import ENDED, State, Task
 from agentos.workflows.parallel.input_sanitizer import sanitize_identifier
@@ -83,18 +84,25 @@ class Ledger:
         path = self._home.item(self._key, task).record
         return read_record(path) if path.name in self._records else None
 
+    def has_failed(self, task: Task) -> bool:
+        """Tell whether the item's last end was a failure, also when its input was mended since."""
+        record = self.record(task)
+        return record is not None and record.state is State.FAILED
+
     def standing(self, task: Task) -> Standing:
         """Tell how the item stands."""
         record = self.record(task)
         has_checkpoint = self._home.item(self._key, task).checkpoint.name in self._checkpoints
         if record is None:
             return Standing.INTERRUPTED if has_checkpoint else Standing.NEW
-        if record.digest != self._inbox.digest(task):
-            return Standing.EDITED if record.state in ENDED or has_checkpoint else Standing.NEW
-        if record.state in ENDED:
+        digest = self._inbox.digest(task)
+        if record.digest != digest:
+            return Standing.EDITED
+        if is_complete(record, digest, self._repository):
             self.seconds.append(record.seconds)
-            is_there = not record.artefact or (self._repository / record.artefact).exists()
-            return Standing.COMPLETE if is_there else Standing.NEW
+            return Standing.COMPLETE
+        if record.state in ENDED:
+            return Standing.NEW
         if record.state is State.FAILED:
             return Standing.FAILED
         return Standing.INTERRUPTED if has_checkpoint else Standing.NEW
@@ -120,7 +128,7 @@ def select(collected: Collected, choice: Choice, ledger: Ledger, folder: Path) -
             )
     standings = [(task, ledger.standing(task)) for task in tasks]
     if choice.retry_failed:
-        standings = [(task, standing) for task, standing in standings if standing is Standing.FAILED]
+        standings = [(task, standing) for task, standing in standings if ledger.has_failed(task)]
         rejects = ()
     elif choice.skip_failed:
         standings = [(task, standing) for task, standing in standings if standing is not Standing.FAILED]

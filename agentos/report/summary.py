@@ -65,6 +65,8 @@ class Summary:
     """The command that runs chosen items again, without the ids."""
     entries: tuple[Entry, ...]
     is_interrupted: bool = False
+    trouble: str = ""
+    """What went wrong with the run itself."""
 
     @property
     def failed(self) -> list[Entry]:
@@ -93,25 +95,27 @@ class Summary:
         ids = list(dict.fromkeys(entry.task.item for entry in self.failed))
         # A file that gave no usable id has to be renamed; no command can name it.
         usable = [item for item in ids if "?" not in item]
-        retry = f" Retry: {shlex.join((*self.retry, '--ids', *usable))}" if usable else ""
+        named = () if "--brief" in self.retry else ("--ids", *usable)
+        retry = f" Retry: {shlex.join((*self.retry, *named))}" if usable else ""
         return f"Failed: {', '.join(ids)}.{retry}"
 
     def render(self) -> str:
         """Return the table, the counts and the retry command."""
-        rows = [("ITEM", "STATUS", "TIME", "TRIES", "LOG")]
+        rows = [("ITEM", "STATUS", "TIME", "TRIES", "COST", "LOG")]
         rows += [
             (
                 e.task.label,
                 _status_words(e),
                 describe_seconds(e.seconds) if e.attempts else "-",
                 str(e.attempts or "-"),
+                "-",
                 e.log or "-",
             )
             for e in self.entries
             if e.status != NOT_STARTED
         ]
-        widths = [max(len(row[column]) for row in rows) for column in range(4)]
-        lines = ["  ".join((*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[4])) for row in rows]
+        widths = [max(len(row[column]) for row in rows) for column in range(5)]
+        lines = ["  ".join((*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[5])) for row in rows]
         told = [f"  {e.task.label}: {e.message}" for e in self.entries if e.message and e.status not in _NEEDS_NO_WORD]
         lines += ["", *told] if told else []
         lines += [
@@ -120,6 +124,8 @@ class Summary:
         ]
         if self.retry_line():
             lines.append(self.retry_line())
+        if self.trouble:
+            lines.append(f"The run itself was cut short: {self.trouble}")
         if self.is_interrupted:
             lines.append("Stopped early: run the same command again to go on from the checkpoints.")
         return "\n".join(lines) + "\n"
@@ -137,6 +143,7 @@ class Summary:
             "seconds": round(self.seconds, 3),
             "parallel": self.parallel,
             "interrupted": self.is_interrupted,
+            "trouble": self.trouble or None,
             "counts": self.counts(),
             "failed": [entry.task.item for entry in self.failed],
             "logs": self.folder,

@@ -35,6 +35,8 @@ class Exit:
     has_timed_out: bool = False
     was_stopped: bool = False
     """Whether it was asked to leave because the run ends."""
+    is_server_lost: bool = False
+    """Whether it was lost with the fork server, which is no fault of the item."""
 
 
 Event = Mapping[str, Any]
@@ -65,6 +67,10 @@ class Workers(Protocol):
         timeout: float | None,
     ) -> Exit:
         """Run one assignment to its end and report what happened on the way."""
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether the run has been given up, so that nobody reads results any more."""
 
     def stop(self) -> None:
         """Ask every worker to checkpoint and leave; whoever is still there after the grace is killed."""

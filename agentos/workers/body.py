@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
 import socket
+import sqlite3
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+from agentos.checkpoints import remember_blank
 from agentos.errors import ItemError, ProviderError
 from agentos.files import remove_tree
-from agentos.gateway.client import GatewayClient
+from agentos.gateway.client import Asker, GatewayClient
+from agentos.providers import Completion
 from agentos.task import Failure, Outcome, State, failed
 from agentos.workers import Assignment
 from agentos.workers.channel import ChannelClosed, Message, encode, receive
 from agentos.workers.messages import assignment_from_json
 from agentos.workflows import runner
+
+Send = Callable[[Message], None]
 
 
 def warm_up(scratch: Path) -> None:
@@ -27,6 +35,7 @@ def warm_up(scratch: Path) -> None:
     scratch.mkdir(mode=0o700)
     try:
         asyncio.run(runner.warm_up(scratch))
+        remember_blank(scratch / runner.BLANK)
     finally:
         remove_tree(scratch)
 
@@ -53,13 +62,25 @@ async def _run(channel: socket.socket) -> None:
         return
     # Commands that a workflow starts find the database where the seeds of this tool expect it.
     os.environ["AGENTOS_WORKFLOW_DB"] = assignment.checkpoint
-    client = GatewayClient(assignment, send)
+    client = GatewayClient(_asker(assignment), send)
     listener = asyncio.create_task(_listen(reader, client))
     outcome = await _work(assignment, client, send)
-    send({"op": "outcome", "outcome": outcome.to_json()})
+    sys.stdout.flush()
+    sys.stderr.flush()
+    send({"op": "outcome", "outcome": outcome.to_json(), **_usage()})
     await writer.drain()
     listener.cancel()
     writer.close()
+
+
+def _asker(assignment: Assignment) -> Asker:
+    task = assignment.task
+    return Asker(assignment.repository, task.workflow, task.item, assignment.drafter, assignment.reviewer)
+
+
+def _usage() -> Message:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return {"cpu_seconds": round(used.ru_utime + used.ru_stime, 4), "peak_memory": used.ru_maxrss * 1024}
 
 
 async def _listen(reader: asyncio.StreamReader, client: GatewayClient) -> None:
@@ -71,8 +92,7 @@ async def _listen(reader: asyncio.StreamReader, client: GatewayClient) -> None:
         os.killpg(0, signal.SIGKILL)
 
 
-async def _work(assignment: Assignment, client: GatewayClient, send: object) -> Outcome:
-    assert callable(send)
+async def _work(assignment: Assignment, client: GatewayClient, send: Send) -> Outcome:
     job = runner.Job(
         task=assignment.task,
         text=assignment.text,
@@ -81,6 +101,32 @@ async def _work(assignment: Assignment, client: GatewayClient, send: object) -> 
         staging=Path(assignment.staging),
         max_rounds=assignment.max_rounds,
     )
+
+    async def ask(**question: Any) -> Completion:
+        # Asked to stop between two steps: a call that begins now would keep the worker until it is killed.
+        if job.is_draining.is_set():
+            raise runner.Drained
+        return await client.ask(**question)
+
+    def notice(text: str) -> None:
+        print(text, flush=True)
+        send({"op": "event", "event": "notice", "message": text})
+
+    workflow = asyncio.create_task(runner.run_job(job, ask, _observer(send), notice))
+
+    def stop() -> None:
+        # A step that waits for a model is given up at once: its answer is kept by the gateway. Any other step is
+        # short, and is let end so that its result is in the checkpoint.
+        job.is_draining.set()
+        if client.is_waiting:
+            workflow.cancel()
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop)
+    return await _outcome_of(workflow, send)
+
+
+def _observer(send: Send) -> Callable[[str, str], None]:
+    """Return what the steps tell: the line that people see, and the events of the audit."""
     started: dict[str, float] = {}
 
     def observe(what: str, node: str) -> None:
@@ -92,28 +138,19 @@ async def _work(assignment: Assignment, client: GatewayClient, send: object) -> 
             seconds = round(time.monotonic() - started[node], 4)
             send({"op": "event", "event": "node-finished", "node": node, "seconds": seconds})
 
-    def notice(text: str) -> None:
-        print(text, flush=True)
-        send({"op": "event", "event": "notice", "message": text})
+    return observe
 
-    workflow = asyncio.create_task(runner.run_job(job, client.ask, observe, notice))
 
-    def stop() -> None:
-        # A step that waits for a model is given up at once: its answer is kept by the gateway. Any other step is
-        # short, and is let end so that its result is in the checkpoint.
-        job.is_draining.set()
-        if client.is_waiting:
-            workflow.cancel()
-
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop)
+async def _outcome_of(workflow: asyncio.Task[Outcome], send: Send) -> Outcome:
+    """Wait for the workflow and give whatever it raises its name."""
     try:
         return await workflow
     except (asyncio.CancelledError, runner.Drained):
         return Outcome(State.INTERRUPTED, "stopped at a checkpoint")
-    except ItemError as error:
+    except (ItemError, ProviderError) as error:
         return failed(error.failure, str(error))
-    except ProviderError as error:
-        return failed(error.failure, str(error))
+    except sqlite3.OperationalError as error:
+        return failed(Failure.INFRA, f"the checkpoint cannot be written: {error}")
     except OSError as error:
         return failed(Failure.INFRA, f"{error.strerror or error}: {error.filename or 'no file named'}")
     except Exception as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import socket
 import threading
 import time
 from collections import deque
@@ -14,20 +13,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from agentos.errors import ProviderError
 from agentos.gateway.server import Gateway
-from agentos.gateway.wire import completion_to_json, request_from_json
-from agentos.home import Home
+from agentos.scratch import Scratch
 from agentos.task import Outcome
 from agentos.workers import Assignment, Event, Exit, Output
-from agentos.workers.channel import ChannelClosed, Message, encode, receive
-from agentos.workers.fork_server import ForkServer, ForkServerDied, Worker
-from agentos.workers.messages import assignment_to_json
+from agentos.workers.channel import Message
+from agentos.workers.conversation import Conversation
+from agentos.workers.fork_server import Ended, ForkServer, ForkServerDied, Worker
 
 T = TypeVar("T")
 KILL_AFTER = 3.5
 TIMEOUT_GRACE = 1.0
 REFILL_AFTER = 0.1
+LOOK_EVERY = 0.05
+LINGERING = 2.0
+"""Seconds after which a worker that has reported and is still there is killed."""
 
 
 @dataclass(slots=True)
@@ -46,11 +46,11 @@ class ProcessWorkers:
     """
 
     def __init__(
-        self, gateway: Gateway, home: Home, environ: Mapping[str, str], log: Path, *, at_once: int, in_all: int
+        self, gateway: Gateway, scratch: Scratch, environ: Mapping[str, str], log: Path, *, at_once: int, in_all: int
     ) -> None:
         self._gateway = gateway
         self._environ = dict(environ)
-        self._home = home
+        self._scratch = scratch
         self._log = log
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="workers", daemon=True)
@@ -60,6 +60,7 @@ class ProcessWorkers:
         self._at_once = at_once
         self._still_to_come = in_all
         self._is_stopping = False
+        self.is_abandoned = False
         self._suspended_at: float | None = None
 
     def start(self) -> None:
@@ -67,9 +68,17 @@ class ProcessWorkers:
         self._thread.start()
         self._submit(self._start_server()).result()
 
-    def wait_ready(self) -> float:
-        """Wait for the fork server and the first workers; return the seconds the server needed."""
-        return self._submit(self._get_ready()).result()
+    def wait_ready(self, is_wanted: Callable[[], bool]) -> float:
+        """Wait for the fork server and the first workers, unless they are no longer wanted; return the seconds."""
+        started = time.monotonic()
+        getting_ready = self._submit(self._get_ready())
+        while is_wanted():
+            try:
+                getting_ready.result(timeout=LOOK_EVERY)
+                break
+            except TimeoutError:
+                continue
+        return time.monotonic() - started
 
     def run(
         self,
@@ -88,14 +97,17 @@ class ProcessWorkers:
 
     def kill(self) -> None:
         """End every worker at once."""
-        self._call(lambda: self._signal_all(signal.SIGKILL))
+        self._call(self._kill)
 
     def suspend(self) -> None:
         """Freeze every worker, as when the coordinator is put into the background."""
         self._suspended_at = time.monotonic()
         if self._thread.is_alive():
-            # Waited for, since this process is about to stop too.
-            self._submit(self._freeze()).result(timeout=1.0)
+            try:
+                # Waited for, since this process is about to stop too; but not for ever, by a loop that is busy.
+                self._submit(self._freeze()).result(timeout=1.0)
+            except TimeoutError:
+                pass
 
     def resume(self) -> None:
         """Let frozen workers go on, without counting the pause as their time."""
@@ -103,6 +115,7 @@ class ProcessWorkers:
 
     def close(self) -> None:
         """End the fork server, whatever still runs under it, and the event loop."""
+        self.is_abandoned = True
         if not self._thread.is_alive():
             return
         self._submit(self._close()).result()
@@ -117,14 +130,13 @@ class ProcessWorkers:
             self._loop.call_soon_threadsafe(action)
 
     async def _start_server(self) -> ForkServer:
-        self._server = ForkServer.start(self._environ, self._log, self._home.temporary_file())
+        self._server = ForkServer.start(self._environ, self._log, self._scratch.fresh())
         return self._server
 
-    async def _get_ready(self) -> float:
-        seconds = await (await self._living_server()).wait_ready()
+    async def _get_ready(self) -> None:
+        await (await self._living_server()).wait_ready()
         self._refill()
         await asyncio.gather(*(spare.pid for spare in self._spares))
-        return seconds
 
     async def _living_server(self) -> ForkServer:
         if self._server is None or not self._server.is_alive:
@@ -147,8 +159,12 @@ class ProcessWorkers:
     def _refill(self) -> None:
         if self._server is None or not self._server.is_alive or self._is_stopping:
             return
-        while len(self._spares) < min(self._at_once, self._still_to_come):
-            self._spares.append(self._server.fork())
+        try:
+            while len(self._spares) < min(self._at_once, self._still_to_come):
+                self._spares.append(self._server.fork())
+        except (ForkServerDied, OSError):
+            # Whoever needs a worker will hear of it.
+            return
 
     async def _run(
         self,
@@ -165,100 +181,23 @@ class ProcessWorkers:
                 return Exit(None, was_stopped=True)
             worker.begin(output.stdout, output.stderr, lock)
         except (ForkServerDied, OSError) as error:
-            return Exit(None, str(error))
+            return Exit(None, str(error), was_stopped=self._is_stopping, is_server_lost=True)
         output.close_write_ends()
         running = _Running(worker, None if limit is None else time.monotonic() + limit)
         self._running[id(running)] = running
         watch = asyncio.create_task(self._watch_deadline(running)) if limit is not None else None
         try:
-            outcome = await self._converse(worker.channel, assignment, on_event, asked)
-            ended = await worker.ended
+            report = await Conversation(self._gateway, assignment, on_event, asked).hold(worker.channel)
+            # A worker that has reported is as good as gone; only the end of a silent one has to be looked at.
+            ended = None if report is not None else await worker.ended
         except ForkServerDied as error:
-            return Exit(None, str(error))
+            return Exit(None, str(error), was_stopped=running.was_stopped or self._is_stopping, is_server_lost=True)
         finally:
             del self._running[id(running)]
             if watch is not None:
                 watch.cancel()
-        reason = ended.describe() if outcome is None else ""
-        if running.has_timed_out:
-            reason = f"timed out after {limit:g} s; its checkpoint is kept, raise --timeout and run again"
-        return Exit(outcome, reason, ended.cpu_seconds, ended.peak_memory, running.has_timed_out, running.was_stopped)
-
-    async def _converse(
-        self, channel: socket.socket, assignment: Assignment, on_event: Callable[[Event], None], asked: float
-    ) -> Outcome | None:
-        """Serve one worker until it closes the channel; return the outcome it reported."""
-        reader, writer = await asyncio.open_connection(sock=channel)
-        outcome: Outcome | None = None
-        calls: set[asyncio.Task[None]] = set()
-
-        def send(message: Message) -> None:
-            if not writer.is_closing():
-                writer.write(encode(message))
-
-        send(assignment_to_json(assignment))
-        try:
-            while True:
-                message = await receive(reader)
-                match message:
-                    case {"op": "ask"}:
-                        call = asyncio.create_task(self._answer(message, send, on_event))
-                        calls.add(call)
-                        call.add_done_callback(calls.discard)
-                    case {"op": "event", **event}:
-                        on_event(event)
-                    case {"op": "ready", "pid": pid}:
-                        ready = round((time.monotonic() - asked) * 1000, 1)
-                        on_event({"event": "worker-ready", "pid": pid, "milliseconds": ready})
-                    case {"op": "outcome", "outcome": data}:
-                        outcome = Outcome.from_json(data)
-        except ChannelClosed:
-            pass
-        finally:
-            # The worker is gone; what it asked goes on in the gateway, only nobody here waits for it.
-            for call in calls:
-                call.cancel()
-            writer.close()
-        return outcome
-
-    async def _answer(
-        self, message: Message, send: Callable[[Message], None], on_event: Callable[[Event], None]
-    ) -> None:
-        request = request_from_json(message["request"])
-        started = time.monotonic()
-        event: dict[str, Any] = {
-            "event": "call",
-            "node": request.node,
-            "round": request.round,
-            "purpose": request.purpose,
-            "model": request.model,
-        }
-        try:
-            answer = await self._gateway.answer(request)
-        except ProviderError as error:
-            on_event({**event, "seconds": _since(started), "failure": error.failure, "message": str(error)})
-            send(
-                {
-                    "op": "answer",
-                    "id": message["id"],
-                    "error": {"message": str(error), "failure": error.failure},
-                }
-            )
-            return
-        completion = answer.completion
-        on_event(
-            {
-                **event,
-                "seconds": _since(started),
-                "answered_by": completion.model,
-                "from_journal": answer.from_journal,
-                "retries": answer.retries,
-                "waited_for_key": round(answer.waited, 4),
-                "input_tokens": completion.usage.input_tokens,
-                "output_tokens": completion.usage.output_tokens,
-            }
-        )
-        send({"op": "answer", "id": message["id"], "completion": completion_to_json(completion)})
+        self._loop.call_later(LINGERING, worker.signal, signal.SIGKILL)
+        return _make_exit(report, ended, running, limit)
 
     async def _watch_deadline(self, running: _Running) -> None:
         while True:
@@ -284,6 +223,12 @@ class ProcessWorkers:
         running.worker.signal(signal.SIGTERM)
         self._loop.call_later(KILL_AFTER, running.worker.signal, signal.SIGKILL)
 
+    def _kill(self) -> None:
+        self._is_stopping = True
+        for running in self._running.values():
+            running.was_stopped = True
+        self._signal_all(signal.SIGKILL)
+
     def _signal_all(self, number: int) -> None:
         for running in self._running.values():
             running.worker.signal(number)
@@ -307,5 +252,13 @@ class ProcessWorkers:
             self._server.close()
 
 
-def _since(started: float) -> float:
-    return round(time.monotonic() - started, 4)
+def _make_exit(report: Message | None, ended: Ended | None, running: _Running, limit: float | None) -> Exit:
+    reason = ended.describe() if ended is not None else ""
+    if running.has_timed_out:
+        reason = f"timed out after {limit:g} s; its checkpoint is kept, raise --timeout and run again"
+    if report is not None:
+        outcome = Outcome.from_json(report["outcome"])
+        used = float(report["cpu_seconds"]), int(report["peak_memory"])
+        return Exit(outcome, reason, *used, running.has_timed_out, running.was_stopped)
+    used = (ended.cpu_seconds, ended.peak_memory) if ended is not None else (0.0, 0)
+    return Exit(None, reason, *used, running.has_timed_out, running.was_stopped)

@@ -34,6 +34,8 @@ from agentos.workers.linux import count_threads, die_with_parent, outlive_parent
 
 MESSAGE_SIZE = 256
 WORK_DESCRIPTORS = 3
+EXIT_UNFORKED = 71 << 8
+"""Wait status of a worker that could not be forked: exit code 71, as for an error of the system."""
 
 
 @dataclass(slots=True)
@@ -127,7 +129,14 @@ def _handle_request(children: _Children) -> bool:
 
 def _fork(children: _Children, request: str, descriptors: list[int]) -> None:
     parent = os.getpid()
-    pid = os.fork()
+    try:
+        pid = os.fork()
+    except OSError:
+        # Out of processes or memory: one worker less, and no reason to lose the others.
+        for descriptor in descriptors:
+            os.close(descriptor)
+        _send(children.control, f"exited {request} {EXIT_UNFORKED} 0 0")
+        return
     if pid == 0:
         _become_worker(children, descriptors, parent)
     for descriptor in descriptors:
@@ -171,6 +180,9 @@ def _adopt_work(channel: socket.socket) -> bool:
     begin, descriptors, _, _ = socket.recv_fds(channel, 1, WORK_DESCRIPTORS)
     if not begin:
         return False
+    # Descriptors that arrive are inheritable; the lock and the channel are for this process alone.
+    for descriptor in (channel.fileno(), *descriptors):
+        os.set_inheritable(descriptor, False)
     stdout, stderr, _lock = descriptors
     null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     for source, target in ((null, 0), (stdout, 1), (stderr, 2)):

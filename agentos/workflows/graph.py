@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
@@ -12,9 +12,6 @@ from agentos.workflows import nodes
 from agentos.workflows.kind import Kind
 from agentos.workflows.nodes import Context, Update
 from agentos.workflows.state import DraftingState
-
-if TYPE_CHECKING:
-    pass
 
 Step = Callable[[DraftingState, Context], Awaitable[Update]]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from agentos.artefacts import Artefacts
 from agentos.documents.verdict import parse_verdict, render_verdict
 from agentos.task import State
@@ -19,18 +21,23 @@ def artefacts_of(kind: Kind, state: DraftingState) -> Artefacts:
             papers.append(("validation", _render_problems(entry)))
         if entry["verdict"]:
             title = f"{state['item']}, round {number}"
-            papers.append(("verdict", render_verdict(parse_verdict(entry["verdict"]), title)))
+            papers.append(("verdict", _render_review(entry, title)))
     if state["decision"] == State.APPROVED:
         papers.append(("final", state["final"]))
     elif best := best_round(state):
         papers.append(("best-draft", best["draft"]))
     is_approved = state["decision"] == State.APPROVED
     return Artefacts(
-        folder=f"docs/lineage/active/{state['item']}-{kind.workflow}",
         papers={f"{position:03d}-{name}.md": text for position, (name, text) in enumerate(papers, start=1)},
-        document=kind.target(state["item"]) if is_approved else "",
-        text=state["final"] if is_approved else "",
+        document=state["final"] if is_approved else "",
     )
+
+
+def _render_review(entry: RoundState, title: str) -> str:
+    """Render the verdict with the answer it was read from beside it."""
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", entry["answer"])), default=0))
+    rendered = render_verdict(parse_verdict(entry["verdict"]), title).rstrip()
+    return f"{rendered}\n\n## The reviewer's answer as it came\n\n{fence}json\n{entry['answer'].strip()}\n{fence}\n"
 
 
 def _render_problems(entry: RoundState) -> str:

@@ -77,7 +77,9 @@ async def draft(state: DraftingState, context: Context) -> Update:
         raise ModelFormat(
             f"the drafter gave {len(text)} characters, the limit is {DRAFT_LIMIT}; name another --drafter"
         )
-    new = RoundState(draft=text + "\n", drafter=answer.model, problems=[], verdict="", reviewer="", reviewed_on="")
+    new = RoundState(
+        draft=text + "\n", drafter=answer.model, problems=[], verdict="", answer="", reviewer="", reviewed_on=""
+    )
     return {"rounds": [*rounds, new], "calls": state["calls"] + 1}
 
 
@@ -117,6 +119,7 @@ async def review(state: DraftingState, context: Context) -> Update:
         **{
             **current,
             "verdict": verdict_json(verdict),
+            "answer": answer.text,
             "reviewer": answer.model,
             "reviewed_on": context.today(),
         }
@@ -149,8 +152,16 @@ def reviews_of(state: DraftingState) -> list[Review]:
 
 
 def best_round(state: DraftingState) -> RoundState | None:
-    """Return the round with the fewest findings that block approval; of equals, the last."""
-    return min(reversed(state["rounds"]), key=lambda entry: len(_open_findings(entry)), default=None)
+    """Return the round with the fewest findings that block approval, reviewed ones first; of equals, the last."""
+    return min(
+        reversed(state["rounds"]), key=lambda entry: (not entry["verdict"], _count_blocking(entry)), default=None
+    )
+
+
+def _count_blocking(entry: RoundState) -> int:
+    if not entry["verdict"]:
+        return len(entry["problems"])
+    return sum(blocks_approval(finding) for finding in parse_verdict(entry["verdict"]).findings)
 
 
 def _decide(verdict: Verdict, rounds: int, max_rounds: int) -> Update:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from agentos.artefacts import stage
-from agentos.checkpoints import Checkpoint, Identity, examine, open_checkpoint
+from agentos.checkpoints import Checkpoint, Identity, examine, make_blank, open_checkpoint
 from agentos.task import Outcome, State, Task, Workflow
 from agentos.workflows.catalogue import kind_of
 from agentos.workflows.graph import build_graph
@@ -22,6 +22,9 @@ from agentos.workflows.state import DraftingState, initial_state
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
     from langgraph.graph.state import CompiledStateGraph
+
+
+BLANK = "blank.db"
 
 
 class Drained(Exception):
@@ -51,8 +54,7 @@ async def run_job(job: Job, ask: Ask, observe: Callable[[str, str], None], notic
         context = Context(kind, ask, job.max_rounds, _today, _stamp(identity), observe)
         state = await _run_graph(job, checkpoint, context)
         outcome = _outcome(state)
-        if await checkpoint.completed() is None:
-            await checkpoint.complete(outcome.to_json())
+        await checkpoint.complete(outcome.to_json())
     stage(job.staging, artefacts_of(kind, state), outcome, job.digest)
     return outcome
 
@@ -64,8 +66,10 @@ async def _run_graph(job: Job, checkpoint: Checkpoint, context: Context) -> Draf
         "recursion_limit": 10 + 4 * job.max_rounds,
     }
     snapshot = await graph.aget_state(config)
+    if await checkpoint.completed() is not None:
+        return cast(DraftingState, snapshot.values)
     # An empty `next` does not mean finished: after a kill between two writes of the library, tasks are still listed.
-    while not snapshot.values or snapshot.tasks:
+    while not snapshot.values or snapshot.tasks or not snapshot.values.get("decision"):
         start = None if snapshot.values else initial_state(job.task.item, job.text)
         async for _ in graph.astream(start, config, context=context, stream_mode="updates", durability="sync"):
             if job.is_draining.is_set():
@@ -101,6 +105,7 @@ async def warm_up(scratch: Path) -> None:
 
     for workflow in Workflow:
         compiled_graph(workflow)
+    await make_blank(scratch / BLANK)
     job = Job(
         task=Task(Workflow.LLD, "0", "warm-up"),
         text="# 0 - Warm up\n\n## Objective\nBe ready.\n\n## Acceptance Criteria\n- [ ] Ready\n",

@@ -14,6 +14,8 @@ class RoundState(TypedDict):
     """Findings of the mechanical check, as JSON data."""
     verdict: str
     """The review in its JSON form, empty when the draft did not get that far."""
+    answer: str
+    """What the verdict was read from, as the reviewer gave it."""
     reviewer: str
     reviewed_on: str
 

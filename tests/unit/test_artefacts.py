@@ -7,17 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from agentos.artefacts import Artefacts, Publication, stage
+from agentos.artefacts import Artefacts, Publication, Targets, stage
 from agentos.errors import BadInput
 from agentos.task import Outcome, State
 
-ARTEFACTS = Artefacts(
-    folder="docs/lineage/active/7-lld",
-    papers={"001-issue.md": "issue\n", "002-final.md": "final\n"},
-    document="docs/lld/active/LLD-007.md",
-    text="design\n",
-)
-STEPS = ("write_new", "mkdir", "rename", "replace", "sync_directory", "write_atomically")
+TARGETS = Targets("docs/lineage/active/7-lld", "docs/lld/active/LLD-007.md")
+ARTEFACTS = Artefacts({"001-issue.md": "issue\n", "002-final.md": "final\n"}, "design\n")
 
 
 @pytest.fixture
@@ -26,7 +21,7 @@ def staged(tmp_path: Path) -> Publication:
     repository = tmp_path / "repo"
     repository.mkdir()
     stage(tmp_path / "staging", ARTEFACTS, Outcome(State.APPROVED), "digest")
-    publication = Publication.find(tmp_path / "staging", repository)
+    publication = Publication.find(tmp_path / "staging", repository, TARGETS)
     assert publication is not None
     return publication
 
@@ -69,7 +64,7 @@ def test_a_process_killed_after_any_system_call_leaves_nothing_or_everything_aft
         if pid == 0:
             _publish_and_die_after(cut, base)
         _, status = os.waitpid(pid, 0)
-        publication = Publication.find(base / "staging", repository)
+        publication = Publication.find(base / "staging", repository, TARGETS)
         assert publication is not None
         if publication.is_committed:
             publication.publish()
@@ -97,7 +92,7 @@ def _publish_and_die_after(cut: int, base: Path) -> None:
             if seen >= cut:
                 os._exit(9)
 
-    publication = Publication.find(base / "staging", base / "repo")
+    publication = Publication.find(base / "staging", base / "repo", TARGETS)
     sys.addaudithook(count)
     assert publication is not None
     publication.publish()
@@ -137,3 +132,34 @@ def test_a_folder_that_leads_outside_is_refused(staged: Publication, tmp_path: P
     with pytest.raises(BadInput, match="leads outside"):
         staged.publish()
     assert list(outside.iterdir()) == []
+
+
+def test_a_target_that_appeared_after_the_commit_is_kept_too(staged: Publication) -> None:
+    staged._prepare()
+    (staged.staging / "committed").write_text(staged._free_name())
+    folder = staged.repository / "docs/lineage/active/7-lld"
+    folder.mkdir(parents=True)
+    (folder / "001-issue.md").write_text("from a checkout\n")
+    staged.publish()
+    seen = contents(staged.repository)
+    assert seen.pop("docs/lineage/superseded/7-lld-1/001-issue.md") == "from a checkout\n"
+    assert seen == WHOLE
+
+
+def test_a_design_of_ours_goes_when_it_is_no_longer_approved_and_one_by_hand_stays(tmp_path: Path) -> None:
+    for text, stays in (("<!-- agentos: workflow=lld/1 -->\n", False), ("by hand\n", True)):
+        repository = tmp_path / str(stays)
+        document = repository / TARGETS.document
+        document.parent.mkdir(parents=True)
+        document.write_text(text)
+        stage(tmp_path / "staging", Artefacts({"001-issue.md": "x"}), Outcome(State.NEEDS_REVISION), "digest")
+        publication = Publication.find(tmp_path / "staging", repository, TARGETS)
+        assert publication is not None
+        publication.publish()
+        assert document.exists() is stays
+
+
+@pytest.mark.parametrize("manifest", ["{}", "[]", "", '{"outcome": {}, "digest": 1, "nonce": "../x"}'])
+def test_a_manifest_that_makes_no_sense_is_no_publication(staged: Publication, manifest: str) -> None:
+    (staged.staging / "manifest.json").write_text(manifest)
+    assert Publication.find(staged.staging, staged.repository, TARGETS) is None

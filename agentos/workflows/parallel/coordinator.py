@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 import time
@@ -11,14 +10,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from types import FrameType
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
-from agentos.errors import RateLimited
-from agentos.workflows.parallel.credential_coordinator import CredentialCoordinator, Prospect, say
+from agentos.workflows.parallel.credential_coordinator import CredentialCoordinator, say
+from agentos.workflows.parallel.lending import Credentials, Interrupted, Lender
+
+__all__ = ["Interrupted", "ParallelCoordinator", "ProgressStats", "WorkflowResult"]
 
 Item = TypeVar("Item")
 
-SIMULATE_429_VARIABLE = "AGENTOS_SIMULATE_429"
 SHUTTING_DOWN = "Shutting down... waiting for workers to checkpoint"
 
 
@@ -49,27 +49,16 @@ class ProgressStats:
         return self.completed - self.failed
 
 
-class Credentials(Protocol):
-    """The part of `CredentialCoordinator` that a run needs."""
-
-    def acquire(self, timeout: float | None = ...) -> str | None: ...
-
-    def release(self, key: str, rate_limited: bool = ..., backoff_seconds: float = ...) -> None: ...
-
-    def prospect(self) -> Prospect: ...
-
-    def cancel_waiting(self) -> None: ...
-
-
-class Interrupted(Exception):
-    """Raised by a worker function whose item stopped short because the run is ending."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Finished:
     position: int
     result: WorkflowResult | None
     """None when the item was interrupted and will be taken up again."""
+
+
+@dataclass(frozen=True, slots=True)
+class _SlotFree:
+    position: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +72,12 @@ class _Run:
 
     ids: list[str]
     stats: ProgressStats
+    messages: SimpleQueue[_Finished | _SlotFree | _Wake]
+    """Of this run alone: a thread that an earlier run left behind must not speak into it."""
     results: list[WorkflowResult] = field(default_factory=list)
     running: set[int] = field(default_factory=set)
+    in_slots: set[int] = field(default_factory=set)
+    """Those of the running that hold a place of the limited number."""
     interrupted: set[int] = field(default_factory=set)
     next_position: int = 0
     stop_deadline: float | None = None
@@ -140,10 +133,11 @@ class ParallelCoordinator:
         self._on_result = on_result
         self._on_shutdown = on_shutdown
         # A SimpleQueue may be put to from a signal handler; an Event or a Lock may not.
-        self._messages: SimpleQueue[_Finished | _Wake] = SimpleQueue()
+        self._messages: SimpleQueue[_Finished | _SlotFree | _Wake] = SimpleQueue()
+        self._here = threading.local()
         self._shutdown_requests = 0
         self._is_draining = False
-        self._has_simulated_429 = False
+        self._lender = Lender(lambda: self.is_stopping)
         self._unfinished: list[str] = []
 
     @property
@@ -160,15 +154,18 @@ class ParallelCoordinator:
     ) -> tuple[ProgressStats, list[WorkflowResult]]:
         """Run `worker_func(item, credential)` for every item; return the counts and the result of each that ended."""
         ids = [item_id_func(item) for item in items]
-        run = _Run(ids, ProgressStats(total=len(ids)))
+        self._messages = SimpleQueue()
+        run = _Run(ids, ProgressStats(total=len(ids)), self._messages)
         if dry_run:
             self._list_items(ids)
             return run.stats, []
-        with self._signals():
-            self._loop(run, items, worker_func)
-        # Reset at the end and not at the start, or a signal that came just before would be forgotten.
-        self._shutdown_requests, self._is_draining = 0, False
-        self._unfinished = run.unfinished()
+        try:
+            with self._signals():
+                self._loop(run, items, worker_func)
+        finally:
+            # Reset at the end and not at the start, or a signal that came just before would be forgotten.
+            self._shutdown_requests, self._is_draining = 0, False
+            self._unfinished = run.unfinished()
         if len(run.results) + len(self._unfinished) != len(ids):
             raise AssertionError("every item ends once: finished and unfinished must add up")
         return run.stats, run.results
@@ -182,6 +179,11 @@ class ParallelCoordinator:
         """Start nothing new but let the running items end."""
         self._is_draining = True
         self._messages.put(_Wake())
+
+    def free_slot(self) -> None:
+        """Let the next item start although the worker function that calls this has some finishing to do."""
+        run, position = self._here.place
+        run.messages.put(_SlotFree(position))
 
     def get_checkpoints(self) -> list[str]:
         """Return the ids of the last run that did not end, to be taken up again later."""
@@ -219,17 +221,19 @@ class ParallelCoordinator:
         if self.is_stopping or not run.has_more:
             return False
         limit = self.max_workers if self._capacity is None else min(self.max_workers, self._capacity(self.max_workers))
-        return len(run.running) < max(1, limit)
+        return len(run.in_slots) < max(1, limit)
 
     def _start(self, run: _Run, item: Item, worker_func: Callable[[Item, str | None], Any]) -> None:
         position = run.next_position
         run.next_position += 1
         run.running.add(position)
+        run.in_slots.add(position)
         run.stats.running = len(run.running)
         item_id = run.ids[position]
 
         def work() -> None:
-            self._messages.put(_Finished(position, self._run_one(item_id, item, worker_func)))
+            self._here.place = run, position
+            run.messages.put(_Finished(position, self._run_one(item_id, item, worker_func)))
 
         threading.Thread(target=work, name=f"workflow-{item_id}", daemon=True).start()
         if self._on_start is not None:
@@ -241,14 +245,18 @@ class ParallelCoordinator:
         if run.stop_deadline is not None:
             wait = min(wait, max(0.0, run.stop_deadline - time.monotonic()))
         try:
-            message = self._messages.get(timeout=wait)
+            message = run.messages.get(timeout=wait)
         except Empty:
             return
-        if isinstance(message, _Finished) and message.position in run.running:
-            self._record(run, message)
+        match message:
+            case _SlotFree(position=position):
+                run.in_slots.discard(position)
+            case _Finished():
+                self._record(run, message)
 
     def _record(self, run: _Run, message: _Finished) -> None:
         run.running.discard(message.position)
+        run.in_slots.discard(message.position)
         run.stats.running = len(run.running)
         if message.result is None:
             run.interrupted.add(message.position)
@@ -277,7 +285,7 @@ class ParallelCoordinator:
     ) -> WorkflowResult | None:
         started = time.monotonic()
         try:
-            value = self._with_credential(item, worker_func)
+            value = self._call(item, worker_func)
         except Interrupted:
             return None
         # The one broad except: even SystemExit in a worker function may cost only its own item.
@@ -286,44 +294,10 @@ class ParallelCoordinator:
             return WorkflowResult(item_id, False, text, time.monotonic() - started)
         return WorkflowResult(item_id, True, None, time.monotonic() - started, value)
 
-    def _with_credential(self, item: Item, worker_func: Callable[[Item, str | None], Any]) -> Any:
+    def _call(self, item: Item, worker_func: Callable[[Item, str | None], Any]) -> Any:
         if self._credentials is None:
             return worker_func(item, None)
-        while True:
-            key = self._lease(self._credentials)
-            try:
-                value = worker_func(item, key)
-            except RateLimited as limited:
-                self._credentials.release(key, rate_limited=True, backoff_seconds=limited.delay)
-                continue
-            except BaseException:
-                self._credentials.release(key)
-                raise
-            self._credentials.release(key)
-            return value
-
-    def _lease(self, credentials: Credentials) -> str:
-        """Wait for a key as long as one can come; only a pool that has no future fails the item."""
-        while not self.is_stopping:
-            key = credentials.acquire()
-            if key is not None and self._must_simulate_429():
-                credentials.release(key, rate_limited=True, backoff_seconds=1.0)
-                continue
-            if key is not None:
-                return key
-            if credentials.prospect() not in (Prospect.READY, Prospect.BUSY, Prospect.RESTING):
-                raise RuntimeError("Failed to acquire credential: no usable key in the pool; add one and run again")
-        raise Interrupted
-
-    def _must_simulate_429(self) -> bool:
-        if self._has_simulated_429 or os.environ.get(SIMULATE_429_VARIABLE, "").lower() not in (
-            "1",
-            "true",
-            "yes",
-        ):
-            return False
-        self._has_simulated_429 = True
-        return True
+        return self._lender.lend(self._credentials, lambda key: worker_func(item, key))
 
     def _list_items(self, ids: list[str]) -> None:
         print(f"Dry run mode: {len(ids)} items would be processed, {self.max_workers} at a time, nothing was started")

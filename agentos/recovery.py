@@ -1,0 +1,100 @@
+"""Finish, or take back, what a kill cut short; whoever calls holds the item's lock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentos import checkpoints, locks, scratch
+from agentos.artefacts import Publication, Targets
+from agentos.errors import BadInput
+from agentos.files import remove_tree
+from agentos.home import Home, ItemPaths
+from agentos.records import Record, read_record, write_record
+from agentos.task import ENDED, Outcome, Task
+from agentos.wording import utc_now
+from agentos.workflows.catalogue import kind_of
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """An item whose end a kill had kept from being recorded."""
+
+    outcome: Outcome
+    digest: str
+    artefact: str
+
+
+def targets_of(task: Task) -> Targets:
+    """Return where the files of an item go."""
+    folder = f"docs/lineage/active/{task.item}-{task.workflow}"
+    return Targets(folder, kind_of(task.workflow).target(task.item))
+
+
+def recover(task: Task, paths: ItemPaths, repository: Path, run: str, temporary: Path) -> Recovered | None:
+    """Roll a committed publication forward and record it; take an uncommitted one back."""
+    publication = Publication.find(paths.staging, repository, targets_of(task))
+    if publication is None or not publication.is_committed:
+        if publication is not None:
+            publication.abandon()
+        remove_tree(paths.staging)
+        return None
+    publication.publish()
+    outcome = publication.outcome
+    record = Record(
+        workflow=task.workflow,
+        item=task.item,
+        digest=publication.digest,
+        state=outcome.state,
+        failure=outcome.failure,
+        message=outcome.message,
+        rounds=outcome.rounds,
+        attempts=0,
+        seconds=0.0,
+        run=run,
+        updated=utc_now(),
+        artefact=publication.result,
+    )
+    write_record(paths.record, record, temporary)
+    forget_work(paths)
+    return Recovered(outcome, publication.digest, publication.result)
+
+
+def forget_work(paths: ItemPaths) -> None:
+    """Remove the staged files and the checkpoint of an item whose end is recorded."""
+    remove_tree(paths.staging)
+    checkpoints.discard(paths.checkpoint)
+
+
+def tidy(home: Home, key: str, repository: Path, run: str = "") -> None:
+    """Look through the state of one repository for what killed runs have left; what somebody holds is left alone."""
+    if not home.temporary.is_dir():
+        return
+    scratch.sweep(home.temporary)
+    own = scratch.Scratch(home.temporary)
+    try:
+        for task in home.tasks_with_state(key):
+            paths = home.item(key, task)
+            try:
+                lock = locks.try_acquire(paths.lock)
+                if lock is None:
+                    continue
+                try:
+                    _tidy_item(task, paths, repository, run, own.fresh())
+                finally:
+                    lock.release()
+            except (OSError, BadInput):
+                # Whatever is in the way is told when the item is run.
+                continue
+    finally:
+        own.close()
+
+
+def _tidy_item(task: Task, paths: ItemPaths, repository: Path, run: str, temporary: Path) -> None:
+    recover(task, paths, repository, run, temporary)
+    record = read_record(paths.record)
+    if record is None or record.state not in ENDED or not paths.checkpoint.exists():
+        return
+    # A checkpoint of a newer input is work in progress and stays.
+    if checkpoints.input_of(paths.checkpoint) in (record.digest, ""):
+        checkpoints.discard(paths.checkpoint)

@@ -1,0 +1,48 @@
+"""A folder for files on their way to their places, swept when the run that made it is gone."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+from pathlib import Path
+
+from agentos.files import list_names, remove_tree
+
+_LOCK = "lock"
+
+
+class Scratch:
+    """The scratch folder of one run. Its lock tells the others that the run is alive, in whatever container it is."""
+
+    def __init__(self, parent: Path) -> None:
+        self.path = parent / secrets.token_hex(8)
+        self.path.mkdir(mode=0o700)
+        self._descriptor = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+
+    def fresh(self) -> Path:
+        """Return a path in the folder that nobody uses."""
+        return self.path / secrets.token_hex(8)
+
+    def close(self) -> None:
+        """Remove the folder."""
+        remove_tree(self.path)
+        os.close(self._descriptor)
+
+
+def sweep(parent: Path) -> None:
+    """Remove the scratch folders of runs that are gone."""
+    for name in list_names(parent):
+        try:
+            descriptor = os.open(parent / name / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:
+            # A folder without its lock was made this very moment, or is none of ours.
+            continue
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            remove_tree(parent / name)
+        except BlockingIOError:
+            pass
+        finally:
+            os.close(descriptor)

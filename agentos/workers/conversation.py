@@ -1,0 +1,111 @@
+"""The coordinator's side of a worker's channel: hand over the assignment, answer questions, hear the report."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from agentos.errors import ProviderError
+from agentos.gateway.server import Answer, Gateway
+from agentos.gateway.wire import completion_to_json, request_from_json
+from agentos.providers import Request
+from agentos.task import Failure
+from agentos.workers import Assignment, Event
+from agentos.workers.channel import ChannelClosed, Message, encode, receive
+from agentos.workers.messages import assignment_to_json
+
+
+class Conversation:
+    """All that is said between the coordinator and one worker."""
+
+    def __init__(
+        self, gateway: Gateway, assignment: Assignment, on_event: Callable[[Event], None], asked: float
+    ) -> None:
+        self._gateway = gateway
+        self._assignment = assignment
+        self._on_event = on_event
+        self._asked = asked
+        """When the worker was asked for."""
+
+    async def hold(self, channel: socket.socket) -> Message | None:
+        """Serve the worker until it has reported or is gone; return its report."""
+        reader, writer = await asyncio.open_connection(sock=channel)
+        calls: set[asyncio.Task[None]] = set()
+
+        def send(message: Message) -> None:
+            if not writer.is_closing():
+                writer.write(encode(message))
+
+        send(assignment_to_json(self._assignment))
+        try:
+            while True:
+                message = await receive(reader)
+                match message:
+                    case {"op": "ask"}:
+                        call = asyncio.create_task(self._answer(message, send))
+                        calls.add(call)
+                        call.add_done_callback(calls.discard)
+                    case {"op": "event", **event}:
+                        self._on_event(event)
+                    case {"op": "ready", "pid": pid}:
+                        milliseconds = round((time.monotonic() - self._asked) * 1000, 1)
+                        self._on_event({"event": "worker-ready", "pid": pid, "milliseconds": milliseconds})
+                    case {"op": "outcome"}:
+                        return message
+        except ChannelClosed:
+            return None
+        finally:
+            # The worker is gone; what it asked goes on in the gateway, only nobody here waits for it.
+            for call in calls:
+                call.cancel()
+            writer.close()
+
+    async def _answer(self, message: Message, send: Callable[[Message], None]) -> None:
+        """Answer one question; whatever goes wrong, the worker hears of it."""
+        reply: Message = {"op": "answer", "id": message["id"]}
+        try:
+            answer = await self._ask_gateway(request_from_json(message["request"]))
+            send({**reply, "completion": completion_to_json(answer.completion)})
+        except ProviderError as error:
+            send({**reply, "error": {"message": str(error), "failure": error.failure}})
+        except Exception as error:
+            self._on_event({"event": "error", "traceback": traceback.format_exc()})
+            told = {"message": f"internal error: {type(error).__name__}: {error}", "failure": Failure.INFRA}
+            send({**reply, "error": told})
+
+    async def _ask_gateway(self, request: Request) -> Answer:
+        started = time.monotonic()
+        event: dict[str, Any] = {
+            "event": "call",
+            "node": request.node,
+            "round": request.round,
+            "purpose": request.purpose,
+            "model": request.model,
+        }
+        try:
+            answer = await self._gateway.answer(request)
+        except ProviderError as error:
+            self._on_event({**event, "seconds": _since(started), "failure": error.failure, "message": str(error)})
+            raise
+        completion = answer.completion
+        self._on_event(
+            {
+                **event,
+                "seconds": _since(started),
+                "answered_by": completion.model,
+                "from_journal": answer.from_journal,
+                "retries": answer.retries,
+                "waited_for_key": round(answer.waited, 4),
+                "input_tokens": completion.usage.input_tokens,
+                "output_tokens": completion.usage.output_tokens,
+            }
+        )
+        return answer
+
+
+def _since(started: float) -> float:
+    return round(time.monotonic() - started, 4)
