@@ -56,6 +56,8 @@ class Checkpoint:
 
     def __init__(self, saver: AsyncSqliteSaver) -> None:
         self.saver = saver
+        self.is_fresh = False
+        """Whether nothing was ever stored in it."""
 
     async def completed(self) -> dict[str, Any] | None:
         """Return what the finished graph ended with, None while it is unfinished."""
@@ -70,7 +72,9 @@ class Checkpoint:
 
     async def identify(self, identity: Identity) -> None:
         """Record what this checkpoint belongs to."""
-        await self._put("identity", identity.to_text())
+        self.is_fresh = await self._get("identity") is None
+        if self.is_fresh:
+            await self._put("identity", identity.to_text())
 
     async def _get(self, key: str) -> str | None:
         async with self.saver.conn.execute("SELECT value FROM agentos_meta WHERE key = ?", (key,)) as cursor:

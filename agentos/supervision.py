@@ -133,8 +133,6 @@ class _Item:
                 self._record(Outcome(State.INTERRUPTED, "being done again"), 0.0)
             outcome = self._attempt(source, audit)
             if outcome.state in ENDED:
-                # Not after a failure: that may be the one that halts the batch.
-                self._run.free_slot()
                 return self._publish(outcome)
             remove_tree(self._paths.staging)
             return outcome
@@ -171,6 +169,9 @@ class _Item:
 
         try:
             exit = self._run.workers.run(self._assignment(source), self._lock, capture, note, self._run.timeout)
+            if exit.outcome is not None and exit.outcome.state in ENDED:
+                # Not after a failure: that may be the one that halts the batch.
+                self._run.free_slot()
         finally:
             capture.close_write_ends()
             if not capture.wait_drained(OUTPUT_PATIENCE):

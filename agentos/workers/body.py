@@ -27,6 +27,8 @@ from agentos.workers.messages import assignment_from_json
 from agentos.workflows import runner
 
 Send = Callable[[Message], None]
+WORK_DESCRIPTORS = 3
+"""Standard output, standard error and the item's lock, which this process only has to hold."""
 
 
 def warm_up(scratch: Path) -> None:
@@ -42,14 +44,35 @@ def warm_up(scratch: Path) -> None:
 
 def run(channel: socket.socket) -> None:
     """Run the one assignment that comes over the channel."""
+    asyncio.run(_run(channel))
+
+
+async def _adopt_work(channel: socket.socket) -> bool:
+    """Wait, with everything else ready, for the descriptors of the work; False when there will be none."""
+    loop = asyncio.get_running_loop()
+    is_there = loop.create_future()
+    loop.add_reader(channel, is_there.set_result, None)
+    await is_there
+    loop.remove_reader(channel)
+    begin, descriptors, _, _ = socket.recv_fds(channel, 1, WORK_DESCRIPTORS)
+    if not begin:
+        return False
+    # Descriptors that arrive are inheritable; the lock and the channel are for this process alone.
+    for descriptor in (channel.fileno(), *descriptors):
+        os.set_inheritable(descriptor, False)
+    for source, target in zip(descriptors, (1, 2), strict=False):
+        os.dup2(source, target, inheritable=True)
+        os.close(source)
     sys.stdout, sys.stderr = (
         os.fdopen(descriptor, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
         for descriptor in (1, 2)
     )
-    asyncio.run(_run(channel))
+    return True
 
 
 async def _run(channel: socket.socket) -> None:
+    if not await _adopt_work(channel):
+        return
     reader, writer = await asyncio.open_connection(sock=channel)
 
     def send(message: Message) -> None:

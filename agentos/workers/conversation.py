@@ -14,25 +14,43 @@ from agentos.gateway.server import Answer, Gateway
 from agentos.gateway.wire import completion_to_json, request_from_json
 from agentos.providers import Request
 from agentos.task import Failure
-from agentos.workers import Assignment, Event
+from agentos.workers import Assignment, Event, Output
 from agentos.workers.channel import ChannelClosed, Message, encode, receive
+from agentos.workers.fork_server import Worker
 from agentos.workers.messages import assignment_to_json
+from agentos.workers.pacing import Pace, Turn
 
 
 class Conversation:
     """All that is said between the coordinator and one worker."""
 
     def __init__(
-        self, gateway: Gateway, assignment: Assignment, on_event: Callable[[Event], None], asked: float
+        self,
+        gateway: Gateway,
+        pace: Pace,
+        assignment: Assignment,
+        on_event: Callable[[Event], None],
     ) -> None:
         self._gateway = gateway
+        self._pace = pace
+        self._turn: Turn | None = None
         self._assignment = assignment
         self._on_event = on_event
-        self._asked = asked
-        """When the worker was asked for."""
+        self._asked = 0.0
+        """When the worker was set to work."""
 
-    async def hold(self, channel: socket.socket) -> Message | None:
-        """Serve the worker until it has reported or is gone; return its report."""
+    async def hold(self, worker: Worker, output: Output, lock: int) -> Message | None:
+        """Set the worker to work and serve it until it has reported or is gone; return its report."""
+        await self._take_turn()
+        try:
+            self._asked = time.monotonic()
+            worker.begin(output.stdout, output.stderr, lock)
+            output.close_write_ends()
+            return await self._serve(worker.channel)
+        finally:
+            self._end_turn()
+
+    async def _serve(self, channel: socket.socket) -> Message | None:
         reader, writer = await asyncio.open_connection(sock=channel)
         calls: set[asyncio.Task[None]] = set()
 
@@ -46,6 +64,7 @@ class Conversation:
                 message = await receive(reader)
                 match message:
                     case {"op": "ask"}:
+                        self._end_turn()
                         call = asyncio.create_task(self._answer(message, send))
                         calls.add(call)
                         call.add_done_callback(calls.discard)
@@ -64,11 +83,22 @@ class Conversation:
                 call.cancel()
             writer.close()
 
+    async def _take_turn(self) -> None:
+        turn = await self._pace.take_turn()
+        self._end_turn()
+        self._turn = turn
+
+    def _end_turn(self) -> None:
+        if self._turn is not None:
+            self._turn.end()
+            self._turn = None
+
     async def _answer(self, message: Message, send: Callable[[Message], None]) -> None:
         """Answer one question; whatever goes wrong, the worker hears of it."""
         reply: Message = {"op": "answer", "id": message["id"]}
         try:
             answer = await self._ask_gateway(request_from_json(message["request"]))
+            await self._take_turn()
             send({**reply, "completion": completion_to_json(answer.completion)})
         except ProviderError as error:
             send({**reply, "error": {"message": str(error), "failure": error.failure}})

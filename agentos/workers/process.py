@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import threading
 import time
@@ -20,6 +21,7 @@ from agentos.workers import Assignment, Event, Exit, Output
 from agentos.workers.channel import Message
 from agentos.workers.conversation import Conversation
 from agentos.workers.fork_server import Ended, ForkServer, ForkServerDied, Worker
+from agentos.workers.pacing import Pace
 
 T = TypeVar("T")
 KILL_AFTER = 3.5
@@ -59,6 +61,7 @@ class ProcessWorkers:
         self._spares: deque[Worker] = deque()
         self._at_once = at_once
         self._still_to_come = in_all
+        self._pace = Pace(os.cpu_count() or 1)
         self._is_stopping = False
         self.is_abandoned = False
         self._suspended_at: float | None = None
@@ -174,23 +177,20 @@ class ProcessWorkers:
         on_event: Callable[[Event], None],
         limit: float | None,
     ) -> Exit:
-        asked = time.monotonic()
         try:
             worker = await self._take_worker()
-            if self._is_stopping:
-                return Exit(None, was_stopped=True)
-            worker.begin(output.stdout, output.stderr, lock)
         except (ForkServerDied, OSError) as error:
             return Exit(None, str(error), was_stopped=self._is_stopping, is_server_lost=True)
-        output.close_write_ends()
+        if self._is_stopping:
+            return Exit(None, was_stopped=True)
         running = _Running(worker, None if limit is None else time.monotonic() + limit)
         self._running[id(running)] = running
         watch = asyncio.create_task(self._watch_deadline(running)) if limit is not None else None
         try:
-            report = await Conversation(self._gateway, assignment, on_event, asked).hold(worker.channel)
+            report = await Conversation(self._gateway, self._pace, assignment, on_event).hold(worker, output, lock)
             # A worker that has reported is as good as gone; only the end of a silent one has to be looked at.
             ended = None if report is not None else await worker.ended
-        except ForkServerDied as error:
+        except (ForkServerDied, OSError) as error:
             return Exit(None, str(error), was_stopped=running.was_stopped or self._is_stopping, is_server_lost=True)
         finally:
             del self._running[id(running)]

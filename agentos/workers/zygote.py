@@ -33,7 +33,6 @@ from typing import NoReturn
 from agentos.workers.linux import count_threads, die_with_parent, outlive_parent
 
 MESSAGE_SIZE = 256
-WORK_DESCRIPTORS = 3
 EXIT_UNFORKED = 71 << 8
 """Wait status of a worker that could not be forked: exit code 71, as for an error of the system."""
 
@@ -161,11 +160,12 @@ def _become_worker(children: _Children, descriptors: list[int], parent: int) -> 
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         children.control.close()
-        channel = socket.socket(fileno=descriptors[0])
-        if _adopt_work(channel):
-            from agentos.workers import body
+        null = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(null, 0, inheritable=True)
+        os.close(null)
+        from agentos.workers import body
 
-            body.run(channel)
+        body.run(socket.socket(fileno=descriptors[0]))
         status = 0
     except Exception:
         os.write(server_log, traceback.format_exc().encode())
@@ -173,22 +173,6 @@ def _become_worker(children: _Children, descriptors: list[int], parent: int) -> 
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)
-
-
-def _adopt_work(channel: socket.socket) -> bool:
-    """Wait for work and take its descriptors; False when there will be none."""
-    begin, descriptors, _, _ = socket.recv_fds(channel, 1, WORK_DESCRIPTORS)
-    if not begin:
-        return False
-    # Descriptors that arrive are inheritable; the lock and the channel are for this process alone.
-    for descriptor in (channel.fileno(), *descriptors):
-        os.set_inheritable(descriptor, False)
-    stdout, stderr, _lock = descriptors
-    null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-    for source, target in ((null, 0), (stdout, 1), (stderr, 2)):
-        os.dup2(source, target, inheritable=True)
-        os.close(source)
-    return True
 
 
 def _reap(children: _Children) -> None:

@@ -65,12 +65,12 @@ async def _run_graph(job: Job, checkpoint: Checkpoint, context: Context) -> Draf
         "configurable": {"thread_id": job.task.label},
         "recursion_limit": 10 + 4 * job.max_rounds,
     }
-    snapshot = await graph.aget_state(config)
-    if await checkpoint.completed() is not None:
+    snapshot = None if checkpoint.is_fresh else await graph.aget_state(config)
+    if snapshot is not None and await checkpoint.completed() is not None:
         return cast(DraftingState, snapshot.values)
     # An empty `next` does not mean finished: after a kill between two writes of the library, tasks are still listed.
-    while not snapshot.values or snapshot.tasks or not snapshot.values.get("decision"):
-        start = None if snapshot.values else initial_state(job.task.item, job.text)
+    while snapshot is None or not snapshot.values or snapshot.tasks or not snapshot.values.get("decision"):
+        start = None if snapshot is not None and snapshot.values else initial_state(job.task.item, job.text)
         async for _ in graph.astream(start, config, context=context, stream_mode="updates", durability="sync"):
             if job.is_draining.is_set():
                 raise Drained
