@@ -1,26 +1,18 @@
-"""One SQLite checkpoint database for each item: open, trust or set aside, finish, discard.
+"""One SQLite checkpoint database for each item: trust it or set it aside, begin it, discard it.
 
 SQLite has no checksums, so a flipped bit in a stored state would go unseen. Triggers write a digest beside every
-row that the graph library stores; `open_checkpoint` recomputes them before anything is resumed.
+row that the graph library stores; `examine` recomputes them before anything is resumed.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import sqlite3
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from agentos.errors import CheckpointCorrupt
 from agentos.files import write_new
-
-if TYPE_CHECKING:
-    import aiosqlite
-    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 _TABLES = {
     "checkpoints": (
@@ -51,92 +43,22 @@ class Identity:
         return f"{self.workflow}/{self.version}/{self.item}/{self.digest}"
 
 
-class Checkpoint:
-    """An open checkpoint database: the graph library's saver and our own two rows."""
-
-    def __init__(self, saver: AsyncSqliteSaver) -> None:
-        self.saver = saver
-        self.is_fresh = False
-        """Whether nothing was ever stored in it."""
-
-    async def completed(self) -> dict[str, Any] | None:
-        """Return what the finished graph ended with, None while it is unfinished."""
-        text = await self._get("completed")
-        return None if text is None else json.loads(text)
-
-    async def complete(self, outcome: dict[str, Any]) -> None:
-        """Record that the graph has finished, which its own tables cannot tell for certain."""
-        await self._put("completed", json.dumps(outcome))
-        # It will be removed as soon as its results are in place: closing it need not wait for the disk.
-        await self.saver.conn.execute("PRAGMA synchronous=OFF")
-
-    async def identify(self, identity: Identity) -> None:
-        """Record what this checkpoint belongs to."""
-        self.is_fresh = await self._get("identity") is None
-        if self.is_fresh:
-            await self._put("identity", identity.to_text())
-
-    async def _get(self, key: str) -> str | None:
-        async with self.saver.conn.execute("SELECT value FROM agentos_meta WHERE key = ?", (key,)) as cursor:
-            row = await cursor.fetchone()
-        return None if row is None else str(row[0])
-
-    async def _put(self, key: str, value: str) -> None:
-        await self.saver.conn.execute(
-            "INSERT OR REPLACE INTO agentos_meta VALUES (?, ?, ?)", (key, value, digest_row(key, value))
-        )
-        await self.saver.conn.commit()
-
-
 _blank = b""
-"""An empty database with all its tables, kept by the fork server so that no worker has to make them."""
+"""A database with all its tables and nothing in them, kept by the fork server so that no worker has to make them."""
 
 
-async def make_blank(path: Path) -> None:
-    """Make an empty database with all its tables."""
-    async with _connect(path) as connection:
-        await _create_tables(connection)
-
-
-def remember_blank(path: Path) -> None:
-    """Keep the bytes of an empty database; every new checkpoint begins as a copy of it."""
+def remember_blank(data: bytes) -> None:
+    """Keep the bytes of an empty database; from now on a new checkpoint begins as a copy of it."""
     global _blank
-    _blank = path.read_bytes()
+    _blank = data
 
 
-@asynccontextmanager
-async def open_checkpoint(path: Path, identity: Identity) -> AsyncIterator[Checkpoint]:
-    """Open the item's database, ready to be resumed from or empty."""
-    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+def create_digest_tables(connection: sqlite3.Connection) -> None:
+    """Create our tables and triggers beside those of the graph library.
 
-    async with _connect(path) as connection:
-        if not _blank:
-            await _create_tables(connection)
-        saver = AsyncSqliteSaver(connection)
-        saver.is_setup = True
-        checkpoint = Checkpoint(saver)
-        await checkpoint.identify(identity)
-        yield checkpoint
-
-
-@asynccontextmanager
-async def _connect(path: Path) -> AsyncIterator[aiosqlite.Connection]:
-    import aiosqlite
-
-    async with aiosqlite.connect(str(path)) as connection:
-        # With a write-ahead log a kill loses nothing in this mode. A power loss may take back the last steps, which
-        # are then done again; it never damages the database.
-        await connection.execute("PRAGMA synchronous=NORMAL")
-        await connection.create_function("agentos_digest", -1, digest_row, deterministic=True)
-        yield connection
-
-
-async def _create_tables(connection: aiosqlite.Connection) -> None:
-    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
-
-    await AsyncSqliteSaver(connection).setup()
-    # One transaction: a kill in the middle must not leave some of the tables.
-    await connection.executescript(";".join(["BEGIN", _META, *_trigger_statements(), "COMMIT"]))
+    One transaction: a kill in the middle must not leave some of them.
+    """
+    connection.executescript(";".join(["BEGIN", _META, *_trigger_statements(), "COMMIT"]))
 
 
 def examine(path: Path, identity: Identity) -> str | None:

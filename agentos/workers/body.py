@@ -15,7 +15,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from agentos.checkpoints import remember_blank
 from agentos.errors import ItemError, ProviderError
 from agentos.files import remove_tree
 from agentos.gateway.client import Asker, GatewayClient
@@ -27,6 +26,7 @@ from agentos.workers.messages import assignment_from_json
 from agentos.workflows import runner
 
 Send = Callable[[Message], None]
+REHEARSED = b"R"
 WORK_DESCRIPTORS = 3
 """Standard output, standard error and the item's lock, which this process only has to hold."""
 
@@ -37,13 +37,18 @@ def warm_up(scratch: Path) -> None:
     scratch.mkdir(mode=0o700)
     try:
         asyncio.run(runner.warm_up(scratch))
-        remember_blank(scratch / runner.BLANK)
     finally:
         remove_tree(scratch)
 
 
-def run(channel: socket.socket) -> None:
-    """Run the one assignment that comes over the channel."""
+def run(channel: socket.socket, scratch: Path) -> None:
+    """Run the one assignment that comes over the channel.
+
+    Until it comes there is time to go through the motions once: a forked process pays for each page of memory when
+    it first touches it, and so has paid when the work arrives.
+    """
+    warm_up(scratch)
+    channel.send(REHEARSED)
     asyncio.run(_run(channel))
 
 

@@ -75,7 +75,6 @@ class ForkServer:
         self._log = log
         self._loop = asyncio.get_running_loop()
         self._ready: asyncio.Future[float] = self._loop.create_future()
-        self._pids: dict[str, asyncio.Future[int]] = {}
         self._ends: dict[str, asyncio.Future[Ended]] = {}
         self._last = 0
         self.is_alive = True
@@ -114,12 +113,27 @@ class ForkServer:
             raise ForkServerDied("the fork server has ended; run again")
         self._last += 1
         request = str(self._last)
-        self._pids[request] = self._loop.create_future()
         self._ends[request] = self._loop.create_future()
         ours, theirs = socket.socketpair()
         with theirs:
             socket.send_fds(self._control, [f"fork {request}".encode()], [theirs.fileno()])
-        return Worker(self, request, ours, self._pids[request], self._ends[request])
+        return Worker(self, request, ours, self._listen(ours), self._ends[request])
+
+    def _listen(self, channel: socket.socket) -> asyncio.Future[None]:
+        """Return a future that is done when a new worker has rehearsed, or has gone without."""
+        rehearsed: asyncio.Future[None] = self._loop.create_future()
+
+        def take() -> None:
+            self._loop.remove_reader(channel)
+            try:
+                channel.recv(1)
+            except OSError:
+                pass
+            if not rehearsed.done():
+                rehearsed.set_result(None)
+
+        self._loop.add_reader(channel, take)
+        return rehearsed
 
     def signal_worker(self, request: str, number: int) -> None:
         """Send a signal to a worker's whole group; the server does it, who knows that the number is still theirs."""
@@ -155,8 +169,6 @@ class ForkServer:
         match words:
             case ["ready", milliseconds]:
                 self._ready.set_result(float(milliseconds) / 1000)
-            case ["forked", request, pid]:
-                self._pids.pop(request).set_result(int(pid))
             case ["exited", request, status, cpu, peak]:
                 self._ends.pop(request).set_result(Ended(int(status), float(cpu), int(peak)))
 
@@ -167,7 +179,7 @@ class ForkServer:
         self._loop.remove_reader(self._control)
         self._control.close()
         error = ForkServerDied(f"the fork server has ended{self._last_words()}")
-        futures: list[asyncio.Future[Any]] = [self._ready, *self._pids.values(), *self._ends.values()]
+        futures: list[asyncio.Future[Any]] = [self._ready, *self._ends.values()]
         for future in futures:
             if not future.done():
                 future.set_exception(error)
@@ -188,7 +200,7 @@ class Worker:
     server: ForkServer
     request: str
     channel: socket.socket
-    pid: asyncio.Future[int]
+    rehearsed: asyncio.Future[None]
     ended: asyncio.Future[Ended]
 
     @property

@@ -27,6 +27,7 @@ T = TypeVar("T")
 KILL_AFTER = 3.5
 TIMEOUT_GRACE = 1.0
 REFILL_AFTER = 0.1
+REFILL_EVERY = 0.03
 LOOK_EVERY = 0.05
 LINGERING = 2.0
 """Seconds after which a worker that has reported and is still there is killed."""
@@ -137,9 +138,15 @@ class ProcessWorkers:
         return self._server
 
     async def _get_ready(self) -> None:
-        await (await self._living_server()).wait_ready()
-        self._refill()
-        await asyncio.gather(*(spare.pid for spare in self._spares))
+        server = await self._living_server()
+        await server.wait_ready()
+        while self._is_short_of_spares:
+            self._spares.append(server.fork())
+        await asyncio.gather(*(spare.rehearsed for spare in self._spares))
+
+    @property
+    def _is_short_of_spares(self) -> bool:
+        return not self._is_stopping and len(self._spares) < min(self._at_once, self._still_to_come)
 
     async def _living_server(self) -> ForkServer:
         if self._server is None or not self._server.is_alive:
@@ -156,18 +163,22 @@ class ProcessWorkers:
         while self._spares:
             spare = self._spares.popleft()
             if spare.is_alive:
+                await spare.rehearsed
                 return spare
-        return server.fork()
+        worker = server.fork()
+        await worker.rehearsed
+        return worker
 
     def _refill(self) -> None:
-        if self._server is None or not self._server.is_alive or self._is_stopping:
+        """Fork one more worker ahead, and the next a moment later: their rehearsals should disturb nobody."""
+        if self._server is None or not self._server.is_alive or not self._is_short_of_spares:
             return
         try:
-            while len(self._spares) < min(self._at_once, self._still_to_come):
-                self._spares.append(self._server.fork())
+            self._spares.append(self._server.fork())
         except (ForkServerDied, OSError):
             # Whoever needs a worker will hear of it.
             return
+        self._loop.call_later(REFILL_EVERY, self._refill)
 
     async def _run(
         self,

@@ -5,11 +5,10 @@ It speaks over a Unix socket that keeps message borders:
     in   fork ID        with one descriptor: the worker's end of its channel
     in   kill ID SIGNAL
     out  ready MILLISECONDS
-    out  forked ID PID
     out  exited ID STATUS CPU_SECONDS PEAK_BYTES
 
-A new worker waits on its channel for the byte that comes with the descriptors of its work: stdout, stderr and the
-item's lock. So workers can be forked ahead of their work.
+A new worker rehearses, says so with one byte on its channel, and waits there for the byte that comes with the
+descriptors of its work: stdout, stderr and the item's lock. So workers are forked ahead of their work.
 
 It has one thread, or a fork could copy a held lock. Each worker leads a process group. When the socket closes,
 because the coordinator is gone however it went, every group is killed: a worker never outlives its coordinator.
@@ -41,6 +40,7 @@ EXIT_UNFORKED = 71 << 8
 class _Children:
     control: socket.socket
     wake: int
+    scratch: Path
     by_pid: dict[int, str] = field(default_factory=dict)
 
     def kill(self, request: str, number: int) -> None:
@@ -74,7 +74,7 @@ def main() -> int:
     signal.set_wakeup_fd(wake_writer)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     _send(control, f"ready {(time.monotonic() - started) * 1000:.0f}")
-    children = _Children(control, wake)
+    children = _Children(control, wake, Path(sys.argv[3]))
     try:
         _serve(children)
     finally:
@@ -146,7 +146,6 @@ def _fork(children: _Children, request: str, descriptors: list[int]) -> None:
     except (PermissionError, ProcessLookupError):
         pass
     children.by_pid[pid] = request
-    _send(children.control, f"forked {request} {pid}")
 
 
 def _become_worker(children: _Children, descriptors: list[int], parent: int) -> NoReturn:
@@ -165,7 +164,7 @@ def _become_worker(children: _Children, descriptors: list[int], parent: int) -> 
         os.close(null)
         from agentos.workers import body
 
-        body.run(socket.socket(fileno=descriptors[0]))
+        body.run(socket.socket(fileno=descriptors[0]), children.scratch.with_name(f"worker-{os.getpid()}"))
         status = 0
     except Exception:
         os.write(server_log, traceback.format_exc().encode())

@@ -11,20 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from agentos.artefacts import stage
-from agentos.checkpoints import Checkpoint, Identity, examine, make_blank, open_checkpoint
+from agentos.checkpoints import Identity, examine, remember_blank
 from agentos.task import Outcome, State, Task, Workflow
 from agentos.workflows.catalogue import kind_of
 from agentos.workflows.graph import build_graph
 from agentos.workflows.lineage import artefacts_of
 from agentos.workflows.nodes import Ask, Context
+from agentos.workflows.saver import InlineSaver, OpenCheckpoint, make_blank, open_checkpoint
 from agentos.workflows.state import DraftingState, initial_state
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
     from langgraph.graph.state import CompiledStateGraph
-
-
-BLANK = "blank.db"
 
 
 class Drained(Exception):
@@ -42,6 +40,7 @@ class Job:
     staging: Path
     max_rounds: int
     is_draining: asyncio.Event = field(default_factory=asyncio.Event)
+    make_saver: type[InlineSaver] = InlineSaver
 
 
 async def run_job(job: Job, ask: Ask, observe: Callable[[str, str], None], notice: Callable[[str], None]) -> Outcome:
@@ -50,23 +49,23 @@ async def run_job(job: Job, ask: Ask, observe: Callable[[str, str], None], notic
     identity = Identity(kind.workflow, kind.version, job.task.item, job.digest)
     if warning := examine(job.checkpoint, identity):
         notice(warning)
-    async with open_checkpoint(job.checkpoint, identity) as checkpoint:
+    with open_checkpoint(job.checkpoint, identity, job.make_saver) as checkpoint:
         context = Context(kind, ask, job.max_rounds, _today, _stamp(identity), observe)
         state = await _run_graph(job, checkpoint, context)
         outcome = _outcome(state)
-        await checkpoint.complete(outcome.to_json())
+        checkpoint.complete(outcome.to_json())
     stage(job.staging, artefacts_of(kind, state), outcome, job.digest)
     return outcome
 
 
-async def _run_graph(job: Job, checkpoint: Checkpoint, context: Context) -> DraftingState:
+async def _run_graph(job: Job, checkpoint: OpenCheckpoint, context: Context) -> DraftingState:
     graph = compiled_graph(job.task.workflow).copy({"checkpointer": checkpoint.saver})
     config: RunnableConfig = {
         "configurable": {"thread_id": job.task.label},
         "recursion_limit": 10 + 4 * job.max_rounds,
     }
     snapshot = None if checkpoint.is_fresh else await graph.aget_state(config)
-    if snapshot is not None and await checkpoint.completed() is not None:
+    if snapshot is not None and checkpoint.is_completed:
         return cast(DraftingState, snapshot.values)
     # An empty `next` does not mean finished: after a kill between two writes of the library, tasks are still listed.
     while snapshot is None or not snapshot.values or snapshot.tasks or not snapshot.values.get("decision"):
@@ -105,7 +104,7 @@ async def warm_up(scratch: Path) -> None:
 
     for workflow in Workflow:
         compiled_graph(workflow)
-    await make_blank(scratch / BLANK)
+    remember_blank(make_blank(scratch / "blank.db"))
     job = Job(
         task=Task(Workflow.LLD, "0", "warm-up"),
         text="# 0 - Warm up\n\n## Objective\nBe ready.\n\n## Acceptance Criteria\n- [ ] Ready\n",

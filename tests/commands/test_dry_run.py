@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import SIGINT, World
+from tests.support import BIN, SIGINT, World
 
 
 def snapshot(folder: Path) -> dict[str, tuple[int, int, int, int, bytes]]:
@@ -60,10 +60,8 @@ def test_it_leaves_every_byte_and_time_stamp_as_it_was(world: World) -> None:
 def test_it_opens_nothing_for_writing_and_starts_no_process(world: World, tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     calls = "openat,open,creat,mkdir,mkdirat,rename,renameat,renameat2,unlink,unlinkat,fork,vfork,clone,clone3,connect"
-    ended = world.run(
-        "strace", "-f", "-o", str(trace), "-e", f"trace={calls}", shutil.which("lld-workflow", path=world.environ["PATH"])
-        or "lld-workflow", "--all", "--dry-run", environ={"PYTHONDONTWRITEBYTECODE": "1"},
-    )  # fmt: skip
+    traced = ("strace", "-f", "-o", str(trace), "-e", f"trace={calls}", str(BIN / "lld-workflow"))
+    ended = world.run(*traced, "--all", "--dry-run", environ={"PYTHONDONTWRITEBYTECODE": "1"})
     assert ended.code == 0, ended.text
     for line in trace.read_text("utf-8", "replace").splitlines():
         assert "O_WRONLY" not in line, line

@@ -58,15 +58,16 @@ def _commit(world: World, number: int, count: int, folder: Path) -> None:
 async def _commit_all(world: World, number: int, count: int) -> None:
     from langgraph.checkpoint.base import empty_checkpoint
 
-    from agentos.checkpoints import Identity, open_checkpoint
+    from agentos.checkpoints import Identity
     from agentos.home import Home, repository_key
     from agentos.task import Task, Workflow
+    from agentos.workflows.saver import open_checkpoint
 
     home = Home(world.home)
     key = repository_key(world.repo)
     home.prepare(key)
     path = home.item(key, Task(Workflow.LLD, str(number), "")).checkpoint
-    async with open_checkpoint(path, Identity("lld", 1, str(number), "digest")) as checkpoint:
+    with open_checkpoint(path, Identity("lld", 1, str(number), "digest")) as checkpoint:
         for step in range(count):
             state = {**empty_checkpoint(), "channel_values": {"step": step, "text": "x" * 1000}}
             config = {"configurable": {"thread_id": str(number), "checkpoint_ns": ""}}

@@ -10,7 +10,8 @@ import time
 from functools import partial
 from pathlib import Path
 
-from agentos.checkpoints import Identity, examine, open_checkpoint
+from agentos.checkpoints import Identity, examine
+from agentos.workflows.saver import open_checkpoint
 from tests.faults.figures import Figures, main
 from tests.faults.scene import fork, wait_child
 
@@ -41,7 +42,7 @@ def _open(path: Path) -> None:
 
 
 async def _stay_open(path: Path) -> None:
-    async with open_checkpoint(path, IDENTITY):
+    with open_checkpoint(path, IDENTITY):
         path.with_suffix(".opened").touch()
         await asyncio.Event().wait()
 

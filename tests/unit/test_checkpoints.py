@@ -10,15 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from agentos.checkpoints import Identity, discard, examine, open_checkpoint, verify
+from agentos.checkpoints import Identity, discard, examine, verify
 from agentos.errors import CheckpointCorrupt
+from agentos.workflows.saver import open_checkpoint
 
 IDENTITY = Identity("lld", 1, "42", "abc")
 
 
 async def fill(path: Path, rows: int = 5) -> None:
     """Store some checkpoints the way a graph does."""
-    async with open_checkpoint(path, IDENTITY) as checkpoint:
+    with open_checkpoint(path, IDENTITY) as checkpoint:
         parent: dict[str, object] = {"configurable": {"thread_id": "LLD-42", "checkpoint_ns": ""}}
         for number in range(rows):
             state = {
