@@ -45,7 +45,7 @@ class Figure:
     text: str = ""
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=4096)
 def stem(word: str) -> str:
     """Reduce a word so that its plural, past and continuous forms meet."""
     word = word.casefold()
@@ -74,7 +74,7 @@ def keywords(text: str) -> frozenset[str]:
     return _keywords(text[:LONGEST])
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def _keywords(text: str) -> frozenset[str]:
     lowered = _WORD.findall(text.casefold())
     return frozenset(stem(word) for word in lowered if word not in STOP_WORDS)
@@ -90,7 +90,7 @@ def figures(text: str) -> tuple[Figure, ...]:
     return _figures(text[:LONGEST])
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def _figures(text: str) -> tuple[Figure, ...]:
     found = []
     for match in _FIGURE.finditer(text):
