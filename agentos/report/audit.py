@@ -27,6 +27,7 @@ class Audit:
         self._head = {"run": run, "workflow": str(task.workflow), "item": task.item}
         self._sequence = 0
         self._lock = threading.Lock()
+        self._is_torn = False
 
     def record(self, event: str, details: Mapping[str, Any] | None = None) -> None:
         """Append one event."""
@@ -35,11 +36,14 @@ class Audit:
             time = utc_now("milliseconds")
             line = {"schema": SCHEMA, "seq": self._sequence, "time": time, **self._head, "event": event}
             line |= {name: value for name, value in (details or {}).items() if name not in line}
+            data = json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+            if self._is_torn:
+                data = b"\n" + data
             try:
-                os.write(self._descriptor, json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+                self._is_torn = os.write(self._descriptor, data) < len(data)
             except OSError:
                 # A full disk must not cost the work that is being audited; the gap in `seq` shows it.
-                return
+                self._is_torn = True
 
     def close(self) -> None:
         """Close the file."""
