@@ -111,7 +111,7 @@ class Publication:
         """Make everything visible; safe to call again after any interruption."""
         if not self.is_committed:
             try:
-                self._prepare()
+                self._prepare_or_name_the_folder()
                 write_atomically(self.staging / COMMITTED, self._free_name().encode())
             except BaseException:
                 self.abandon()
@@ -137,6 +137,14 @@ class Publication:
 
     def _temporary(self, target: Path) -> Path:
         return target.with_name(f".{target.name}.{self.nonce}.tmp")
+
+    def _prepare_or_name_the_folder(self) -> None:
+        """Prepare; a folder that cannot be written is told by its own name, not by that of a hidden file in it."""
+        try:
+            self._prepare()
+        except (PermissionError, NotADirectoryError) as error:
+            folder = Path(str(error.filename)).parent
+            raise OSError(error.errno, f"cannot be written ({error.strerror})", str(folder)) from error
 
     def _prepare(self) -> None:
         # The names first: whatever is prepared must be found again after a power loss.

@@ -20,7 +20,6 @@ from agentos.gateway.server import Gateway
 from agentos.inbox import Reject
 from agentos.plan.halt import parse_halt
 from agentos.plan.preview import Options, Preview
-from agentos.recovery import tidy
 from agentos.report.summary import NOT_STARTED, Entry, Summary
 from agentos.scratch import Scratch
 from agentos.shutdown import Signals, handled
@@ -46,7 +45,6 @@ def run_batch(
     if not os.access(options.repository, os.W_OK):
         raise UsageError(f"{options.repository}: cannot be written to; check its permissions or give another --repo")
     preview.home.prepare(preview.key)
-    tidy(preview.home, preview.key, options.repository)
     try:
         batch = _Batch(options, preview, console, environ)
     except OSError as error:

@@ -10,10 +10,10 @@ from agentos.artefacts import Publication, Targets
 from agentos.errors import BadInput
 from agentos.files import remove_tree
 from agentos.home import Home, ItemPaths
+from agentos.places import document_path, lineage_path
 from agentos.records import Record, read_record, write_record
 from agentos.task import ENDED, Outcome, Task
 from agentos.wording import utc_now
-from agentos.workflows.catalogue import kind_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,7 @@ class Recovered:
 
 def targets_of(task: Task) -> Targets:
     """Return where the files of an item go."""
-    folder = f"docs/lineage/active/{task.item}-{task.workflow}"
-    return Targets(folder, kind_of(task.workflow).target(task.item))
+    return Targets(lineage_path(task.workflow, task.item), document_path(task.workflow, task.item))
 
 
 def recover(task: Task, paths: ItemPaths, repository: Path, run: str, temporary: Path) -> Recovered | None:

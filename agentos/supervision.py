@@ -121,7 +121,7 @@ class _Item:
     def _is_done_already(self) -> bool:
         if self._run.redo:
             return False
-        return is_complete(read_record(self._paths.record), self._digest, self._run.repository)
+        return is_complete(self._task, read_record(self._paths.record), self._digest, self._run.repository)
 
     def _run_and_publish(self, audit: Audit) -> Outcome:
         try:

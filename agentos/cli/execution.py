@@ -8,11 +8,12 @@ import signal
 import sys
 import traceback
 from collections.abc import Mapping
+from importlib.util import find_spec
 
 from agentos.batch import run_batch
 from agentos.console import Console
 from agentos.errors import UsageError
-from agentos.home import Home
+from agentos.home import Home, repository_key
 from agentos.plan.preview import Options, Preview, look_ahead
 from agentos.providers import create_provider, parse_model_spec
 from agentos.recovery import tidy
@@ -28,11 +29,14 @@ LAST_WORDS = 0.3
 
 def execute(options: Options, home: Home, args: argparse.Namespace, color: str, environ: Mapping[str, str]) -> int:
     """Run the batch, show its summary last, and return how it ended."""
+    if find_spec("langgraph") is None:
+        raise UsageError(f"langgraph is missing from {sys.executable}; use the Python of the project's environment")
     for model in (options.drafter, options.reviewer):
         create_provider(parse_model_spec(model))
+    home.check_private()
+    tidy(home, repository_key(options.repository), options.repository)
     preview = look_ahead(options, home)
     if not preview.selection.tasks and not preview.selection.rejects:
-        tidy(home, preview.key, options.repository)
         return _say_nothing_to_do(options, preview, as_json=args.json)
     console = Console(
         color=color,
@@ -108,5 +112,6 @@ def _render(summary: Summary, args: argparse.Namespace) -> str:
     if args.json:
         return json.dumps(summary.to_json(), indent=2) + "\n"
     if args.quiet:
-        return summary.counts_line() + "\n" + (summary.retry_line() + "\n" if summary.failed else "")
+        lines = [summary.counts_line(), summary.retry_line(), summary.trouble_line()]
+        return "".join(f"{line}\n" for line in lines if line)
     return summary.render()

@@ -16,7 +16,7 @@ exit codes:
   1    at least one workflow failed
   2    the command or its settings cannot be used; nothing was run
   3    an error inside AgentOS
-  75   stopped with work left that a rerun takes up (keys exhausted, budget reached, halted)
+  75   stopped with work left that a rerun takes up (keys exhausted, budget reached)
   129, 130, 141, 143   ended by SIGHUP, Ctrl+C, a closed stdout, SIGTERM
 
 files:

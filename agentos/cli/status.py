@@ -107,16 +107,20 @@ def _describe(task: Task, home: Home, key: str, ledger: Ledger) -> Row:
     return Row(task, status, failure, record.message, record.updated, record.artefact)
 
 
+def _shorten(text: str, limit: int = 120) -> str:
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
 def _render(rows: list[Row]) -> str:
     if not rows:
         return "Nothing here: no Markdown files in docs/briefs or docs/issues.\n"
     counts = Counter(row.status for row in rows)
     lines = [", ".join(f"{count} {status}" for status, count in sorted(counts.items()))]
-    shown = [row for row in rows if row.status != PENDING or row.message]
+    shown = rows
     width = max((len(row.label) for row in shown), default=0)
     for row in shown[:SHOWN_AT_MOST]:
         status = f"failed: {row.failure}" if row.failure else row.status
-        detail = row.artefact or row.message.split("\n")[0][:120]
+        detail = row.artefact or _shorten(row.message.split("\n")[0])
         lines.append(f"  {row.label.ljust(width)}  {status.ljust(20)}  {detail}".rstrip())
     if len(shown) > SHOWN_AT_MOST:
         lines.append(f"  ... and {len(shown) - SHOWN_AT_MOST} more; --json lists all")

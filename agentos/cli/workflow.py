@@ -55,11 +55,12 @@ def complete_if_asked(parser: argparse.ArgumentParser) -> None:
 
 def build_parser(workflow: Workflow | None, prog: str) -> Parser:
     """Return the parser; without a workflow, one that takes `--type`."""
+    example = prog if workflow else f"{prog} --type lld"
     description = DESCRIPTIONS[workflow] if workflow else "Turn briefs into issues, or issues into designs."
     parser = Parser(
         prog=prog,
         usage=f"{prog} (--all | --ids ID... | --issue ID) [--parallel [N]] [options]",
-        description=f"{description}\n\n{EXAMPLES.format(prog=prog)}",
+        description=f"{description}\n\n{EXAMPLES.format(prog=example)}",
         epilog=EPILOG,
     )
     if workflow is None:
@@ -161,7 +162,7 @@ def settle(
     brief = getattr(args, "brief", None)
     if brief is not None and not brief.is_file():
         raise UsageError(f"{brief}: no such file; give the brief's path with --brief FILE")
-    choice = _choose(args, brief)
+    choice = _choose(args, brief, workflow)
     values = {name: value.value for name, value in resolve(vars(args), environ, repository, home.config).items()}
     color = values.pop("color")
     options = Options(
@@ -184,7 +185,7 @@ def repository_of(args: argparse.Namespace) -> Path:
         raise UsageError("the working directory is gone; go to one that exists, or give --repo DIR") from None
 
 
-def _choose(args: argparse.Namespace, brief: Path | None) -> Choice:
+def _choose(args: argparse.Namespace, brief: Path | None, workflow: Workflow) -> Choice:
     from agentos.plan.selection import Choice, normalise_id
 
     ids = [part for text in args.ids or [] for part in text.split(",") if part]
@@ -200,7 +201,7 @@ def _choose(args: argparse.Namespace, brief: Path | None) -> Choice:
         ids = [args.issue]
     return Choice(
         everything=args.all or brief is not None,
-        ids=tuple(dict.fromkeys(normalise_id(text) for text in ids)),
+        ids=tuple(dict.fromkeys(normalise_id(text, workflow) for text in ids)),
         retry_failed=args.retry_failed,
         skip_failed=args.skip_failed,
         redo=args.redo,
@@ -210,7 +211,8 @@ def _choose(args: argparse.Namespace, brief: Path | None) -> Choice:
 def _retry_command(args: argparse.Namespace, prog: str, workflow: Workflow, parallel: int) -> tuple[str, ...]:
     command = prog.split()
     if hasattr(args, "type"):
-        command += ["--type", workflow.value]
+        # The script is on no PATH: named as it was called, the command can be pasted.
+        command = [sys.argv[0] if sys.argv[0].endswith(prog) else prog, "--type", workflow.value]
     if args.repo is not None:
         command += ["--repo", str(args.repo)]
     for name in ("drafter", "reviewer", "max_rounds"):
@@ -218,6 +220,8 @@ def _retry_command(args: argparse.Namespace, prog: str, workflow: Workflow, para
             command += [f"--{name.replace('_', '-')}", str(getattr(args, name))]
     if parallel > 1:
         command += ["--parallel", str(parallel)]
+    if args.redo:
+        command.append("--redo")
     if getattr(args, "brief", None) is not None:
         command += ["--brief", str(args.brief)]
     return tuple(command)

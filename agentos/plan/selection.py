@@ -11,9 +11,10 @@ from agentos.errors import UsageError
 from agentos.files import list_names
 from agentos.home import Home
 from agentos.inbox import Collected, Inbox, Reject
+from agentos.places import document_path
 from agentos.plan.standing import is_complete
 from agentos.records import Record, read_record
-from agentos.task import ENDED, State, Task
+from agentos.task import ENDED, State, Task, Workflow
 from agentos.workflows.parallel.input_sanitizer import sanitize_identifier
 
 
@@ -76,6 +77,9 @@ class Ledger:
         # Two listings instead of two look-ups an item: most of ten thousand items have neither file.
         self._records = list_names(home.root / "items" / key)
         self._checkpoints = list_names(home.root / "checkpoints" / key)
+        self._documents = frozenset[str]().union(
+            *(list_names(repository / folder) for folder in ("docs/lld/active", "docs/lld/done", "docs/issues"))
+        )
         self.seconds: list[float] = []
         """How long the complete items that were looked at took."""
 
@@ -83,6 +87,10 @@ class Ledger:
         """Return how the item ended last."""
         path = self._home.item(self._key, task).record
         return read_record(path) if path.name in self._records else None
+
+    def _has_document(self, task: Task) -> bool:
+        path = Path(document_path(task.workflow, task.item))
+        return path.name in self._documents
 
     def has_failed(self, task: Task) -> bool:
         """Tell whether the item's last end was a failure, also when its input was mended since."""
@@ -93,12 +101,16 @@ class Ledger:
         """Tell how the item stands."""
         record = self.record(task)
         has_checkpoint = self._home.item(self._key, task).checkpoint.name in self._checkpoints
-        if record is None:
-            return Standing.INTERRUPTED if has_checkpoint else Standing.NEW
+        if record is None and has_checkpoint:
+            return Standing.INTERRUPTED
+        if record is None and not self._has_document(task):
+            return Standing.NEW
         digest = self._inbox.digest(task)
+        if record is None:
+            return Standing.COMPLETE if is_complete(task, None, digest, self._repository) else Standing.NEW
         if record.digest != digest:
             return Standing.EDITED
-        if is_complete(record, digest, self._repository):
+        if is_complete(task, record, digest, self._repository):
             self.seconds.append(record.seconds)
             return Standing.COMPLETE
         if record.state in ENDED:
@@ -108,9 +120,11 @@ class Ledger:
         return Standing.INTERRUPTED if has_checkpoint else Standing.NEW
 
 
-def normalise_id(text: str) -> str:
-    """Check an id from outside and write a number without leading zeros."""
+def normalise_id(text: str, workflow: Workflow) -> str:
+    """Check an id from outside; a label such as `LLD-42` means its item, and a number has no leading zeros."""
     item = sanitize_identifier(text)
+    if item.upper().startswith(f"{workflow.upper()}-"):
+        item = item[len(workflow) + 1 :]
     return str(int(item)) if item.isdigit() else item
 
 

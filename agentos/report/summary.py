@@ -81,12 +81,17 @@ class Summary:
         """Say it as `8 approved, 2 need revision` or `9 completed, 1 failed (LLD-42)`."""
         counts = Counter(entry.status for entry in self.entries)
         parts = [f"{counts[status]} {words}" for status, words in _WORDS.items() if counts[status]]
-        if self.failed:
-            ended = sum(counts[s] for s in (State.APPROVED, State.NEEDS_REVISION, State.NEEDS_DISCUSSION))
-            names = ", ".join(entry.task.label for entry in self.failed[:20])
-            more = f" and {len(self.failed) - 20} more" if len(self.failed) > 20 else ""
-            parts.insert(0, f"{ended} completed, {len(self.failed)} failed ({names}{more})")
-        return ", ".join(parts) or "nothing to do"
+        if not self.failed:
+            return ", ".join(parts) or "nothing to do"
+        ended = [status for status in (State.APPROVED, State.NEEDS_REVISION, State.NEEDS_DISCUSSION) if counts[status]]
+        names = ", ".join(entry.task.label for entry in self.failed[:20])
+        more = f" and {len(self.failed) - 20} more" if len(self.failed) > 20 else ""
+        line = f"{sum(counts[status] for status in ended)} completed, {len(self.failed)} failed ({names}{more})"
+        others = [status for status in _WORDS if counts[status] and status not in ended]
+        line = ", ".join([line, *(f"{counts[status]} {_WORDS[status]}" for status in others)])
+        if ended in ([], [State.APPROVED]):
+            return line
+        return f"{line}; of the completed {', '.join(f'{counts[status]} {_WORDS[status]}' for status in ended)}"
 
     def retry_line(self) -> str:
         """Return the ids that failed and the command that runs them again; empty when none failed."""
@@ -98,6 +103,19 @@ class Summary:
         named = () if "--brief" in self.retry else ("--ids", *usable)
         retry = f" Retry: {shlex.join((*self.retry, *named))}" if usable else ""
         return f"Failed: {', '.join(ids)}.{retry}"
+
+    def trouble_line(self) -> str:
+        """Say what went wrong with the run itself; empty when nothing did."""
+        return f"The run itself was cut short: {self.trouble}" if self.trouble else ""
+
+    def resume_line(self) -> str:
+        """Say how to go on; empty when there is nothing to go on with."""
+        if self.trouble or not self.is_interrupted:
+            return ""
+        if "--redo" not in self.retry:
+            return "Stopped early: run the same command again to go on from the checkpoints."
+        left = [entry.task.item for entry in self.entries if entry.status in (NOT_STARTED, State.INTERRUPTED)]
+        return f"Stopped early. Go on with: {shlex.join((*self.retry, '--ids', *left))}"
 
     def render(self) -> str:
         """Return the table, the counts and the retry command."""
@@ -124,10 +142,7 @@ class Summary:
         ]
         if self.retry_line():
             lines.append(self.retry_line())
-        if self.trouble:
-            lines.append(f"The run itself was cut short: {self.trouble}")
-        if self.is_interrupted:
-            lines.append("Stopped early: run the same command again to go on from the checkpoints.")
+        lines += [line for line in (self.trouble_line(), self.resume_line()) if line]
         return "\n".join(lines) + "\n"
 
     def to_json(self) -> dict[str, Any]:

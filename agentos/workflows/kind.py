@@ -35,10 +35,3 @@ class Kind:
     check: Callable[[str, str, str], Sequence[Finding]]
     """Check a draft mechanically against its source and the previous draft."""
     finalise: Finalise
-    target: Callable[[str], str]
-    """Repository path of the finished document of an item."""
-
-
-def pad(item: str) -> str:
-    """Write a number with three digits, so that files sort."""
-    return item.zfill(3) if item.isdigit() else item

@@ -13,6 +13,7 @@ from agentos.documents.verdict import Decision, Verdict, VerdictError, parse_ver
 from agentos.errors import BadInput, ModelFormat
 from agentos.providers import Completion
 from agentos.task import State
+from agentos.wording import count
 from agentos.workflows.kind import Kind
 from agentos.workflows.prompts import render_prompt
 from agentos.workflows.state import DraftingState, RoundState
@@ -90,11 +91,12 @@ async def validate(state: DraftingState, context: Context) -> Update:
     findings = context.kind.check(current["draft"], state["source"], previous)
     problems = [_as_data(finding) for finding in findings if blocks_approval(finding)]
     rounds = [*earlier, RoundState(**{**current, "problems": problems})]
-    if problems and len(rounds) >= context.max_rounds:
+    is_last = len(rounds) >= context.max_rounds or current["draft"] == previous
+    if problems and is_last:
         return {
             "rounds": rounds,
             "decision": State.NEEDS_REVISION.value,
-            "message": f"{len(problems)} findings of the mechanical check still open: {problems[0]['text']}",
+            "message": f"{count(len(problems), 'finding')} of the mechanical check still open: {problems[0]['text']}",
         }
     return {"rounds": rounds}
 
@@ -125,7 +127,9 @@ async def review(state: DraftingState, context: Context) -> Update:
         }
     )
     rounds = [*earlier, judged]
-    return {"rounds": rounds, "calls": calls, **_decide(verdict, len(rounds), context.max_rounds)}
+    # A drafter that gives the same text again will go on to: further rounds would be paid for nothing.
+    is_last = len(rounds) >= context.max_rounds or bool(earlier and earlier[-1]["draft"] == current["draft"])
+    return {"rounds": rounds, "calls": calls, **_decide(verdict, len(rounds), is_last)}
 
 
 async def finalise(state: DraftingState, context: Context) -> Update:
@@ -164,17 +168,20 @@ def _count_blocking(entry: RoundState) -> int:
     return sum(blocks_approval(finding) for finding in parse_verdict(entry["verdict"]).findings)
 
 
-def _decide(verdict: Verdict, rounds: int, max_rounds: int) -> Update:
+def _decide(verdict: Verdict, rounds: int, is_last: bool) -> Update:
     match verdict.decision:
         case Decision.APPROVED:
             return {"decision": State.APPROVED.value, "message": verdict.summary}
         case Decision.DISCUSS:
             asked = verdict.questions[0] if verdict.questions else verdict.summary
             return {"decision": State.NEEDS_DISCUSSION.value, "message": asked}
-        case Decision.REVISE if rounds >= max_rounds:
+        case Decision.REVISE if is_last:
             blocking = [finding for finding in verdict.findings if blocks_approval(finding)]
             first = blocking[0].text if blocking else verdict.summary
-            return {"decision": State.NEEDS_REVISION.value, "message": f"not approved in {rounds} rounds: {first}"}
+            return {
+                "decision": State.NEEDS_REVISION.value,
+                "message": f"not approved in {count(rounds, 'round')}: {first}",
+            }
         case _:
             return {"decision": ""}
 

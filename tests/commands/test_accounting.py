@@ -266,3 +266,43 @@ def test_a_second_run_right_after_a_kill_takes_the_locks(world: World) -> None:
     assert "held by" not in again.text
     wait_until(lambda: not list((world.home / "locks").rglob("*.lock")), "locks gone")
     shutil.rmtree(world.home)
+
+
+def test_a_colleague_with_an_empty_home_finds_finished_designs_complete(world: World) -> None:
+    assert world.run("lld-workflow", "--all").code == 0
+    shutil.rmtree(world.home)
+    assert "Nothing to do: 3 already complete" in world.run("lld-workflow", "--all").stdout
+    assert set(status_of(world).values()) == {("approved", None)}
+    issue = world.repo / "docs/issues/2-export.md"
+    issue.write_text(issue.read_text("utf-8") + "\nMore.\n", "utf-8")
+    assert "2 already complete, 0 resumed, 1 new" in world.run("lld-workflow", "--all").stderr
+
+
+@pytest.mark.parametrize(
+    "text", ["# Search is slow\n\nMake search faster.\n", "# Refunds\n\nMoney must be back in 3 days.\n"]
+)
+def test_an_issue_without_a_criterion_goes_to_a_person(world: World, text: str) -> None:
+    (world.repo / "docs/issues/9-vague.md").write_text(text, "utf-8")
+    ended = world.run("lld-workflow", "--issue", "9")
+    assert "1 approved" not in ended.stdout
+
+
+def test_a_label_names_its_item(world: World) -> None:
+    assert "1 approved" in world.run("lld-workflow", "--ids", "LLD-2").stdout
+
+
+def test_a_drafter_that_repeats_itself_ends_the_loop(world: World) -> None:
+    ended = world.run("lld-workflow", "--issue", "1", "--reviewer", "offline:fault=revise", "--max-rounds", "9")
+    assert "1 need revision" in ended.stdout
+    rounds = len(list((world.repo / "docs/lineage/active/1-lld").glob("*-draft.md")))
+    assert rounds < 9
+
+
+def test_a_redo_that_was_stopped_says_which_items_are_left(world: World) -> None:
+    assert world.run("lld-workflow", "--all").code == 0
+    with world.start("lld-workflow", "--all", "--redo", "--drafter", "offline:fault=hang@2") as running:
+        running.wait_for(r"\[LLD-2\] >>> Executing: N1_design")
+        running.signal(SIGINT)
+        ended = running.finish()
+    line = next(line for line in ended.stdout.splitlines() if line.startswith("Stopped early"))
+    assert line.endswith("--redo --ids 2 3")

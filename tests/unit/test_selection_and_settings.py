@@ -58,7 +58,8 @@ def test_what_was_loaded_has_the_digest_that_is_told(tmp_path: Path) -> None:
 
 
 def test_a_number_is_written_without_leading_zeros() -> None:
-    assert [normalise_id(text) for text in ("042", "42", "0", "a-b")] == ["42", "42", "0", "a-b"]
+    given = ("042", "42", "0", "a-b", "LLD-42", "lld-7")
+    assert [normalise_id(text, Workflow.LLD) for text in given] == ["42", "42", "0", "a-b", "42", "7"]
 
 
 def test_two_repositories_of_one_name_have_different_keys(tmp_path: Path) -> None:

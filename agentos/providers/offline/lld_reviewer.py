@@ -253,6 +253,8 @@ def _questions(issue: Issue) -> Iterator[str]:
                 f'Acceptance criterion {number} ("{_short(criterion)}") cannot be tested: what measure decides '
                 f"whether it is {_listed(words)}?"
             )
+    if not issue.criteria and not issue.requirements:
+        yield "The issue lists no acceptance criterion and no requirement: what must be true when it is done?"
     for question in issue.open_questions:
         if not question.answer:
             yield f"The issue leaves open: {_short(question.text)}"

@@ -17,10 +17,6 @@ def _check(draft: str, source: str, previous: str) -> tuple[Finding, ...]:
     return check_issue_spec(parse_issue(draft), parse_brief(source))
 
 
-def _target(item: str) -> str:
-    return f"docs/issues/{item}.md"
-
-
 KIND = Kind(
     workflow=Workflow.ISSUE,
     version=1,
@@ -30,5 +26,4 @@ KIND = Kind(
     find_defects=_find_defects,
     check=_check,
     finalise=finalise_issue,
-    target=_target,
 )

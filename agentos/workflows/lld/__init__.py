@@ -4,7 +4,7 @@ from agentos.documents.findings import Finding
 from agentos.documents.issue import parse_issue
 from agentos.documents.lld import check_lld, finalise_lld, parse_lld
 from agentos.task import Workflow
-from agentos.workflows.kind import Kind, pad
+from agentos.workflows.kind import Kind
 
 
 def _find_defects(source: str) -> tuple[str, ...]:
@@ -13,10 +13,6 @@ def _find_defects(source: str) -> tuple[str, ...]:
 
 def _check(draft: str, source: str, previous: str) -> tuple[Finding, ...]:
     return check_lld(parse_lld(draft), parse_issue(source), parse_lld(previous) if previous else None)
-
-
-def _target(item: str) -> str:
-    return f"docs/lld/active/LLD-{pad(item)}.md"
 
 
 KIND = Kind(
@@ -28,5 +24,4 @@ KIND = Kind(
     find_defects=_find_defects,
     check=_check,
     finalise=finalise_lld,
-    target=_target,
 )
