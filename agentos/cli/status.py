@@ -17,8 +17,9 @@ from agentos.errors import UsageError
 from agentos.home import Home, home_path, repository_key
 from agentos.inbox.directory import DirectoryInbox
 from agentos.locks import read_holder
+from agentos.places import document_path
 from agentos.plan.selection import Ledger, Standing
-from agentos.task import Task, Workflow
+from agentos.task import State, Task, Workflow
 from agentos.untrusted import print_clean
 
 SHOWN_AT_MOST = 200
@@ -98,6 +99,9 @@ def _describe(task: Task, home: Home, key: str, ledger: Ledger) -> Row:
         return Row(task, RUNNING, None, f"pid {holder.pid} ({holder.command})", holder.since)
     standing = ledger.standing(task)
     record = ledger.record(task)
+    if record is None and standing is Standing.COMPLETE:
+        # Known by the stamp of the document alone, as in a fresh clone.
+        return Row(task, State.APPROVED, artefact=document_path(task.workflow, task.item))
     if record is None or standing is Standing.NEW:
         return Row(task, "interrupted" if standing is Standing.INTERRUPTED else PENDING)
     if standing is Standing.EDITED:
