@@ -93,7 +93,7 @@ class _Batch:
         self._next_start = 0.0
         self._start_lock = threading.Lock()
         self._started, self._began = utc_now(), time.monotonic()
-        self._write("run.json", self._describe_run())
+        self._write("run.json", json.dumps(self._describe_run(), indent=1))
 
     def run(self) -> tuple[Summary, int | None]:
         """Run everything, and report whatever has ended even when the rest could not."""
@@ -118,7 +118,7 @@ class _Batch:
             trouble = self._run_items()
             summary = self._summarise(signals.ending, trouble)
         try:
-            self._write("summary.json", summary.to_json())
+            self._write("summary.json", summary.to_json_text())
         except OSError as error:
             console.say(f"the summary cannot be kept: {explain(error)}", important=True)
         return summary, signals.ending
@@ -281,8 +281,8 @@ class _Batch:
             "items": len(self._preview.selection.tasks),
         }
 
-    def _write(self, name: str, data: Mapping[str, Any]) -> None:
-        write_atomically(self._folder / name, json.dumps(data, indent=1).encode(), temporary=self._scratch.fresh())
+    def _write(self, name: str, text: str) -> None:
+        write_atomically(self._folder / name, text.encode(), temporary=self._scratch.fresh())
 
 
 def _make_run_folder(logs: Path) -> tuple[str, Path]:

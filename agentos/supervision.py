@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agentos import locks
@@ -235,6 +235,9 @@ class _Item:
 
     def _entry(self, outcome: Outcome, seconds: float) -> Entry:
         log = str(self._log) if self._log.exists() else ""
+        if outcome.state is State.APPROVED:
+            # Praise is in the document; kept for every item it would be most of the run's memory.
+            outcome = replace(outcome, message="")
         return Entry(self._task, outcome.state, outcome, outcome.message, seconds, self._attempts, log, self._artefact)
 
     def _tell(self, outcome: Outcome, seconds: float) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import signal
 import sys
 import traceback
@@ -99,7 +98,7 @@ def _say_nothing_to_do(options: Options, preview: Preview, *, as_json: bool) -> 
         retry=options.retry,
         entries=(),
     )
-    print(json.dumps(summary.to_json(), indent=2))
+    print(summary.to_json_text(), end="")
     return 0
 
 
@@ -110,7 +109,7 @@ def _warn(options: Options, console: Console) -> None:
 
 def _render(summary: Summary, args: argparse.Namespace) -> str:
     if args.json:
-        return json.dumps(summary.to_json(), indent=2) + "\n"
+        return summary.to_json_text()
     if args.quiet:
         lines = [summary.counts_line(), summary.retry_line(), summary.trouble_line()]
         return "".join(f"{line}\n" for line in lines if line)

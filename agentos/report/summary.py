@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections import Counter
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from agentos.task import Outcome, State, Task
 from agentos.wording import describe_seconds
 
 SCHEMA = 1
+LONG_TABLE = 200
 NOT_STARTED = "not-started"
 HELD = "held"
 COMPLETE = "complete"
@@ -104,6 +106,13 @@ class Summary:
         retry = f" Retry: {shlex.join((*self.retry, *named))}" if usable else ""
         return f"Failed: {', '.join(ids)}.{retry}"
 
+    def _shown(self) -> list[Entry]:
+        """Return the entries of the table: all that were begun, but of a long list only what needs a look."""
+        begun = [entry for entry in self.entries if entry.status != NOT_STARTED]
+        if len(begun) <= LONG_TABLE:
+            return begun
+        return [entry for entry in begun if entry.status != State.APPROVED]
+
     def trouble_line(self) -> str:
         """Say what went wrong with the run itself; empty when nothing did."""
         return f"The run itself was cut short: {self.trouble}" if self.trouble else ""
@@ -129,11 +138,12 @@ class Summary:
                 "-",
                 e.log or "-",
             )
-            for e in self.entries
-            if e.status != NOT_STARTED
+            for e in self._shown()
         ]
         widths = [max(len(row[column]) for row in rows) for column in range(5)]
         lines = ["  ".join((*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[5])) for row in rows]
+        if hidden := sum(entry.status != NOT_STARTED for entry in self.entries) - len(rows) + 1:
+            lines.append(f"... and {hidden} approved, which summary.json lists")
         told = [f"  {e.task.label}: {e.message}" for e in self.entries if e.message and e.status not in _NEEDS_NO_WORD]
         lines += ["", *told] if told else []
         lines += [
@@ -146,7 +156,7 @@ class Summary:
         return "\n".join(lines) + "\n"
 
     def to_json(self) -> dict[str, Any]:
-        """Return the summary as JSON data with a versioned schema."""
+        """Return the summary, its items aside, as JSON data with a versioned schema."""
         return {
             "schema": SCHEMA,
             "run": self.run,
@@ -162,8 +172,12 @@ class Summary:
             "counts": self.counts(),
             "failed": [entry.task.item for entry in self.failed],
             "logs": self.folder,
-            "items": [_entry_to_json(entry) for entry in self.entries],
         }
+
+    def to_json_text(self) -> str:
+        """Return the summary as one JSON document, an item a line; thousands of items are never data all at once."""
+        items = ",\n".join(json.dumps(_entry_to_json(entry)) for entry in self.entries)
+        return f'{json.dumps(self.to_json(), indent=1)[:-2]},\n "items": [\n{items}\n]}}\n'
 
 
 def _status_words(entry: Entry) -> str:
