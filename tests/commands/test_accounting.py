@@ -306,3 +306,15 @@ def test_a_redo_that_was_stopped_says_which_items_are_left(world: World) -> None
         ended = running.finish()
     line = next(line for line in ended.stdout.splitlines() if line.startswith("Stopped early"))
     assert line.endswith("--redo --ids 2 3")
+
+
+def test_no_key_of_the_environment_reaches_a_worker(world: World) -> None:
+    keys = {"ANTHROPIC_API_KEY": "canary-one", "GEMINI_API_KEY_1": "canary-two", "MY_TOKEN": "canary-three"}
+    with world.start("lld-workflow", "--all", "--parallel", "3", *SLOW, environ=keys) as running:
+        running.wait_for("Executing: N1_design", times=3)
+        everyone = running.descendants()
+        assert len(everyone) >= 4
+        for process in everyone:
+            assert b"canary" not in Path(f"/proc/{process.pid}/environ").read_bytes()
+        running.signal(SIGINT)
+        running.finish()
