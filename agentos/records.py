@@ -8,7 +8,8 @@ from pathlib import Path
 
 from agentos.errors import BadInput
 from agentos.files import read_regular, write_atomically
-from agentos.task import Failure, State
+from agentos.task import Failure, Outcome, State, Task
+from agentos.wording import utc_now
 
 SCHEMA = 1
 RECORD_LIMIT = 1_000_000
@@ -33,6 +34,26 @@ class Record:
     artefact: str = ""
     """Repository path of the document, when one was filed."""
     schema: int = SCHEMA
+
+    @classmethod
+    def of(
+        cls, task: Task, outcome: Outcome, *, digest: str, artefact: str, run: str, attempts: int, seconds: float
+    ) -> Record:
+        """Return the record of an item that has just ended."""
+        return cls(
+            workflow=task.workflow,
+            item=task.item,
+            digest=digest,
+            state=outcome.state,
+            failure=outcome.failure,
+            message=outcome.message,
+            rounds=outcome.rounds,
+            attempts=attempts,
+            seconds=round(seconds, 3),
+            run=run,
+            updated=utc_now(),
+            artefact=artefact,
+        )
 
 
 def read_record(path: Path) -> Record | None:

@@ -13,7 +13,6 @@ from agentos.home import Home, ItemPaths
 from agentos.places import document_path, lineage_path
 from agentos.records import Record, read_record, write_record
 from agentos.task import ENDED, Outcome, Task
-from agentos.wording import utc_now
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +39,8 @@ def recover(task: Task, paths: ItemPaths, repository: Path, run: str, temporary:
         return None
     publication.publish()
     outcome = publication.outcome
-    record = Record(
-        workflow=task.workflow,
-        item=task.item,
-        digest=publication.digest,
-        state=outcome.state,
-        failure=outcome.failure,
-        message=outcome.message,
-        rounds=outcome.rounds,
-        attempts=0,
-        seconds=0.0,
-        run=run,
-        updated=utc_now(),
-        artefact=publication.result,
+    record = Record.of(
+        task, outcome, digest=publication.digest, artefact=publication.result, run=run, attempts=0, seconds=0.0
     )
     write_record(paths.record, record, temporary)
     forget_work(paths)

@@ -24,7 +24,7 @@ from agentos.report.audit import Audit
 from agentos.report.summary import COMPLETE, HELD, Entry
 from agentos.scratch import Scratch
 from agentos.task import ENDED, Failure, Outcome, State, Task, failed
-from agentos.wording import count, describe_seconds, utc_now
+from agentos.wording import count, describe_seconds
 from agentos.workers import Assignment, Event, Exit, Workers
 
 RETRYABLE = frozenset({Failure.INFRA, Failure.PROVIDER, Failure.MODEL_FORMAT})
@@ -217,19 +217,14 @@ class _Item:
         return self._entry(outcome, seconds)
 
     def _record(self, outcome: Outcome, seconds: float) -> None:
-        record = Record(
-            workflow=self._task.workflow,
-            item=self._task.item,
+        record = Record.of(
+            self._task,
+            outcome,
             digest=self._digest,
-            state=outcome.state,
-            failure=outcome.failure,
-            message=outcome.message,
-            rounds=outcome.rounds,
-            attempts=self._attempts,
-            seconds=round(seconds, 3),
-            run=self._run.name,
-            updated=utc_now(),
             artefact=self._artefact,
+            run=self._run.name,
+            attempts=self._attempts,
+            seconds=seconds,
         )
         write_record(self._paths.record, record, self._run.scratch.fresh())
 

@@ -299,11 +299,6 @@ def _paragraphs(lines: Iterable[Line]) -> Iterator[str]:
         yield " ".join(current)
 
 
-def visible_text(lines: Iterable[Line]) -> str:
-    """Return what a reader sees of the lines, as one string."""
-    return "\n".join(line.text for line in lines if line.kind is not Kind.COMMENT)
-
-
 def code_blocks(lines: Iterable[Line]) -> tuple[tuple[str, str], ...]:
     """Return the fenced blocks as (language, text)."""
     found: list[tuple[str, str]] = []

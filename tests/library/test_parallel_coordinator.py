@@ -17,6 +17,23 @@ from agentos.workflows.parallel import CredentialCoordinator, ParallelCoordinato
 from agentos.workflows.parallel.coordinator import Interrupted
 
 
+class Gauge:
+    """A worker function that knows how many of it ran at once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running = 0
+        self.most = 0
+
+    def work(self, item: int, _: str | None) -> None:
+        with self._lock:
+            self._running += 1
+            self.most = max(self.most, self._running)
+        time.sleep(0.002)
+        with self._lock:
+            self._running -= 1
+
+
 def test_ctrl_c_does_not_wait_for_a_long_call_and_reports_what_has_ended() -> None:
     coordinator = ParallelCoordinator(max_workers=3, shutdown_grace=0.2)
     release = threading.Event()
@@ -90,19 +107,9 @@ def test_whatever_a_worker_raises_costs_only_its_own_item(error: BaseException) 
 
 
 def test_never_more_than_the_limit_run_at_once() -> None:
-    lock, running, most = threading.Lock(), 0, 0
-
-    def work(item: int, _: str | None) -> None:
-        nonlocal running, most
-        with lock:
-            running += 1
-            most = max(most, running)
-        time.sleep(0.002)
-        with lock:
-            running -= 1
-
-    ParallelCoordinator(max_workers=4).execute_parallel(list(range(40)), work)
-    assert most == 4
+    gauge = Gauge()
+    ParallelCoordinator(max_workers=4).execute_parallel(list(range(40)), gauge.work)
+    assert gauge.most == 4
 
 
 @pytest.mark.parametrize("value", [0, -1, True, 2.5, "3", None])
@@ -152,19 +159,9 @@ def test_an_empty_pool_fails_the_item_at_once() -> None:
 
 def test_fewer_than_two_usable_keys_reduce_the_parallelism() -> None:
     pool = CredentialCoordinator(["only"], announce=lambda _: None)
-    lock, running, most = threading.Lock(), 0, 0
-
-    def work(item: int, _: str | None) -> None:
-        nonlocal running, most
-        with lock:
-            running += 1
-            most = max(most, running)
-        time.sleep(0.002)
-        with lock:
-            running -= 1
-
-    ParallelCoordinator(5, pool).execute_parallel(list(range(10)), work)
-    assert most == 1
+    gauge = Gauge()
+    ParallelCoordinator(5, pool).execute_parallel(list(range(10)), gauge.work)
+    assert gauge.most == 1
 
 
 def test_a_key_never_appears_in_what_is_said(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from agentos.documents.bounds import Bound, bounds
+from agentos.documents.bounds import Bound
 from agentos.documents.failures import FailurePath
 from agentos.documents.words import Figure, code_spans, figures, keywords, likeness, share, stem
 from agentos.providers.offline.blueprint import Blueprint, Demand, Walk, looks_like_path, measured_promises
@@ -95,11 +95,6 @@ def prove_failure(path: FailurePath, blueprint: Blueprint, demands: tuple[Demand
         pass_criteria="; ".join(quoted) or "Each step of the expected output is asserted on, in this order",
         requirements=(_nearest(path, demands).id,),
     )
-
-
-def all_bounds(demand: Demand) -> tuple[Bound, ...]:
-    """Return the limits a requirement sets."""
-    return tuple(bound for bound in bounds(demand.text) if bound.beyond >= 0)
 
 
 def shorten(text: str, limit: int) -> str:

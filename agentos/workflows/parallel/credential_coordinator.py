@@ -89,11 +89,6 @@ class CredentialCoordinator:
         """Return how many workers the pool can feed: with fewer than two usable keys, one."""
         return wanted if self.usable >= 2 else 1
 
-    def seconds_until_ready(self) -> float:
-        """Return how long it takes until a resting key comes back, 0 if one is usable, infinity if none can."""
-        with self._condition:
-            return max(0.0, self._next_rest_end() - self._clock())
-
     def acquire(self, timeout: float | None = 30.0) -> str | None:
         """Reserve a key, waiting in line; return None when `timeout` seconds have passed."""
         deadline = math.inf if timeout is None else self._clock() + timeout
