@@ -154,7 +154,11 @@ def test_every_key_resting_is_a_pause_and_not_a_failure() -> None:
 def test_an_empty_pool_fails_the_item_at_once() -> None:
     pool = CredentialCoordinator([], announce=lambda _: None)
     assert pool.prospect() is Prospect.NONE
-    pool.cancel_waiting()
+    started = time.monotonic()
+    stats, results = ParallelCoordinator(1, pool).execute_parallel([0], lambda *_: None)
+    assert time.monotonic() - started < 10, "an item must not wait for the 30 s of a key that cannot come"
+    assert (stats.failed, results[0].success) == (1, False)
+    assert "Failed to acquire credential" in str(results[0].error)
 
 
 def test_fewer_than_two_usable_keys_reduce_the_parallelism() -> None:

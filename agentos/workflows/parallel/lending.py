@@ -55,7 +55,7 @@ class Lender:
     def _lease(self, credentials: Credentials) -> str:
         """Wait for a key as long as one can come; only a pool that has no future fails the item."""
         while not self._is_stopping():
-            key = credentials.acquire()
+            key = None if credentials.prospect() is Prospect.NONE else credentials.acquire()
             if key is not None and self._must_simulate_429():
                 credentials.release(key, rate_limited=True, backoff_seconds=1.0)
                 continue
