@@ -1,52 +1,23 @@
 """Make an item's files visible in the repository together or not at all.
 
-The worker puts its results into a staging folder, ended by a manifest. The coordinator's side then *prepares* (copies
-them under temporary names beside their targets, where a full disk can still be backed out of), *commits* (one marker
-file in the staging folder) and *reveals* (renames only). A kill before the marker leaves nothing visible, one after it
-is rolled forward by the next run; either way the manifest knows the temporary names, so none is left behind.
-Where the files go is the coordinator's own knowledge: a worker only says what is in them.
-What stood at a target before is kept under `docs/lineage/superseded`.
+The worker *prepares* them: written to the disk under hidden names beside their targets, where a full disk can still be
+backed out of. The coordinator *commits* by recording the item's end, and *reveals*, which is renames only. A kill
+before the record leaves nothing visible, one after it is rolled forward by the next run. The hidden names are the same
+at every attempt, so none is ever left behind. What stood at a target before is kept under `docs/lineage/superseded`.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import re
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from agentos.errors import BadInput
-from agentos.files import (
-    SHARED_FILE,
-    make_private_directory,
-    remove_tree,
-    sync_directory,
-    sync_file,
-    write_atomically,
-    write_new,
-)
-from agentos.task import Outcome
+from agentos.files import SHARED_FILE, remove_tree, sync_directory, write_atomically, write_new
 
-MANIFEST = "manifest.json"
-UNFINISHED_MANIFEST = "manifest.unfinished"
-COMMITTED = "committed"
-SUPERSEDED = Path("docs/lineage/superseded")
+SUPERSEDED = "docs/lineage/superseded"
 STAMP = "<!-- agentos: "
-
-_NONCE = re.compile(r"[0-9a-f]{16}")
-
-
-@dataclass(frozen=True, slots=True)
-class Targets:
-    """Where the files of an item go, as paths in the repository."""
-
-    folder: str
-    """The folder of its papers."""
-    document: str
-    """The finished document, when there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,168 +28,131 @@ class Artefacts:
     document: str = ""
 
 
-def stage(staging: Path, artefacts: Artefacts, outcome: Outcome, digest: str) -> None:
-    """Write the results of a finished item into its staging folder; the manifest comes last.
-
-    Nothing here is forced to the disk: before the commit, the checkpoint would give the same results again.
-    """
-    remove_tree(staging)
-    papers = make_private_directory(staging / "papers")
-    for name, text in artefacts.papers.items():
-        write_new(papers / name, text.encode("utf-8", "surrogatepass"), is_durable=False)
-    if artefacts.document:
-        write_new(staging / "document", artefacts.document.encode("utf-8", "surrogatepass"), is_durable=False)
-    manifest = {"outcome": outcome.to_json(), "digest": digest, "nonce": secrets.token_hex(8)}
-    write_new(staging / UNFINISHED_MANIFEST, json.dumps(manifest).encode(), is_durable=False)
-    (staging / UNFINISHED_MANIFEST).rename(staging / MANIFEST)
-
-
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """A complete staging folder on its way into a repository."""
+    """The way of one item's files into a repository: plain data, so that a worker can be told of it."""
 
-    staging: Path
-    repository: Path
-    targets: Targets
-    outcome: Outcome
-    digest: str
-    """Hash of the input that these results belong to."""
-    nonce: str
+    repository: str
+    folder: str
+    """The folder of its papers, as a path in the repository."""
+    document: str
+    """The finished document, as a path in the repository, when there is one."""
+    mark: str
+    """Part of the hidden names: of this item in this home alone, and the same at every attempt."""
 
-    @classmethod
-    def find(cls, staging: Path, repository: Path, targets: Targets) -> Publication | None:
-        """Return what is staged, None when the staging folder is not complete or makes no sense."""
+    def prepare(self, artefacts: Artefacts) -> None:
+        """Write everything to the disk under hidden names; an earlier attempt is replaced."""
+        self.abandon()
         try:
-            manifest = json.loads((staging / MANIFEST).read_bytes())
-            outcome, digest, nonce = Outcome.from_json(manifest["outcome"]), manifest["digest"], manifest["nonce"]
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-        if not isinstance(digest, str) or not isinstance(nonce, str) or not _NONCE.fullmatch(nonce):
-            return None
-        return cls(staging, repository, targets, outcome, digest, nonce)
+            self._prepare(artefacts)
+        except (PermissionError, NotADirectoryError) as error:
+            # A folder that cannot be written is told by its own name, not by that of a hidden file in it.
+            folder = str(error.filename).rpartition("/")[0]
+            raise OSError(error.errno, f"cannot be written ({error.strerror})", folder) from error
 
     @property
-    def is_committed(self) -> bool:
-        """Whether this must now become visible, whatever happens."""
-        return (self.staging / COMMITTED).exists()
+    def is_prepared(self) -> bool:
+        """Whether there is something to reveal or to take back."""
+        return os.path.lexists(self._hidden(self.folder)) or os.path.lexists(self._hidden(self.document))
 
     @property
-    def result(self) -> str:
-        """Repository path of what a person would open: the document, or else the folder of papers."""
-        return self.targets.document if self._has_document else self.targets.folder
-
-    def publish(self) -> None:
-        """Make everything visible; safe to call again after any interruption."""
-        if not self.is_committed:
-            try:
-                self._prepare_or_name_the_folder()
-                write_atomically(self.staging / COMMITTED, self._free_name().encode())
-            except BaseException:
-                self.abandon()
-                raise
-        self._reveal()
+    def has_document(self) -> bool:
+        """Whether a finished document was prepared."""
+        return os.path.lexists(self._hidden(self.document))
 
     def abandon(self) -> None:
-        """Remove what was prepared and not committed."""
-        remove_tree(self._temporary(self._folder))
-        self._temporary(self._document).unlink(missing_ok=True)
+        """Remove what was prepared."""
+        if self.is_prepared:
+            remove_tree(Path(self._hidden(self.folder)))
+            Path(self._hidden(self.document)).unlink(missing_ok=True)
 
-    @property
-    def _has_document(self) -> bool:
-        return (self.staging / "document").exists()
-
-    @property
-    def _folder(self) -> Path:
-        return self.repository / self.targets.folder
-
-    @property
-    def _document(self) -> Path:
-        return self.repository / self.targets.document
-
-    def _temporary(self, target: Path) -> Path:
-        return target.with_name(f".{target.name}.{self.nonce}.tmp")
-
-    def _prepare_or_name_the_folder(self) -> None:
-        """Prepare; a folder that cannot be written is told by its own name, not by that of a hidden file in it."""
-        try:
-            self._prepare()
-        except (PermissionError, NotADirectoryError) as error:
-            folder = Path(str(error.filename)).parent
-            raise OSError(error.errno, f"cannot be written ({error.strerror})", str(folder)) from error
-
-    def _prepare(self) -> None:
-        # The names first: whatever is prepared must be found again after a power loss.
-        sync_file(self.staging / MANIFEST)
-        sync_directory(self.staging)
-        self._make_parent(self._folder)
-        temporary = self._temporary(self._folder)
-        remove_tree(temporary)
-        temporary.mkdir()
-        for paper in sorted((self.staging / "papers").iterdir()):
-            write_new(temporary / paper.name, paper.read_bytes(), mode=SHARED_FILE)
-        sync_directory(temporary)
-        sync_directory(temporary.parent)
-        if self._has_document:
-            self._make_parent(self._document)
-            target = self._temporary(self._document)
-            target.unlink(missing_ok=True)
-            write_new(target, (self.staging / "document").read_bytes(), mode=SHARED_FILE)
-            sync_directory(target.parent)
-
-    def _reveal(self) -> None:
-        kept = self.repository / SUPERSEDED / (self.staging / COMMITTED).read_text()
-        temporary = self._temporary(self._folder)
-        if temporary.exists():
-            if os.path.lexists(self._folder):
-                self._make_parent(kept)
-                self._folder.rename(kept)
-            temporary.rename(self._folder)
-            sync_directory(self._folder.parent)
-        if not self._has_document:
-            self._retire_document(kept)
-        elif self._temporary(self._document).exists():
-            if os.path.lexists(self._document):
-                self._keep_old_document(kept)
-            self._temporary(self._document).replace(self._document)
-            sync_directory(self._document.parent)
-
-    def _free_name(self) -> str:
-        """Return a name for what stood here before; the item's lock sees that nobody else takes it."""
-        number = 1
-        while os.path.lexists(self.repository / SUPERSEDED / f"{self._folder.name}-{number}"):
+    def name_for_superseded(self) -> str:
+        """Return a free name for what stands at the targets now, empty when nothing does."""
+        if not os.path.lexists(self._target(self.folder)) and not os.path.lexists(self._target(self.document)):
+            return ""
+        name, number = self.folder.rpartition("/")[2], 1
+        while os.path.lexists(self._target(f"{SUPERSEDED}/{name}-{number}")):
             number += 1
-        return f"{self._folder.name}-{number}"
+        return f"{name}-{number}"
+
+    def reveal(self, result: str, superseded: str) -> None:
+        """Rename everything into its place; safe to call again after any interruption.
+
+        `result` is the recorded one: with the document for it, a design that stood there before is replaced, otherwise
+        it is retired.
+        """
+        superseded = superseded or self.name_for_superseded()
+        kept = self._target(f"{SUPERSEDED}/{superseded}")
+        folder, hidden = self._target(self.folder), self._hidden(self.folder)
+        if os.path.lexists(hidden):
+            if os.path.lexists(folder):
+                self._make_parent(kept)
+                Path(folder).rename(kept)
+            Path(hidden).rename(folder)
+        if result != self.document:
+            self._retire_document(Path(kept))
+        elif os.path.lexists(self._hidden(self.document)):
+            if os.path.lexists(self._target(self.document)):
+                self._keep_old_document(Path(kept))
+            Path(self._hidden(self.document)).replace(self._target(self.document))
+        if superseded:
+            # An old document in the place of a new one would pass for it, so here the renames must last.
+            sync_directory(Path(folder).parent)
+            sync_directory(Path(self._target(self.document)).parent)
+
+    def _prepare(self, artefacts: Artefacts) -> None:
+        folder = Path(self._hidden(self.folder))
+        self._make_parent(str(folder))
+        folder.mkdir()
+        for name, text in artefacts.papers.items():
+            write_new(folder / name, text.encode("utf-8", "surrogatepass"), mode=SHARED_FILE)
+        sync_directory(folder)
+        sync_directory(folder.parent)
+        if artefacts.document:
+            document = Path(self._hidden(self.document))
+            self._make_parent(str(document))
+            write_new(document, artefacts.document.encode("utf-8", "surrogatepass"), mode=SHARED_FILE)
+            sync_directory(document.parent)
+
+    def _target(self, path: str) -> str:
+        return f"{self.repository}/{path}"
+
+    def _hidden(self, path: str) -> str:
+        parent, _, name = path.rpartition("/")
+        return f"{self.repository}/{parent}/.{name}.{self.mark}.tmp"
 
     def _retire_document(self, kept: Path) -> None:
         """Take away a design of ours that this end no longer approves; one written by hand stays."""
+        document = Path(self._target(self.document))
         try:
-            is_ours = STAMP in self._document.read_text("utf-8", "replace")
+            is_ours = STAMP in document.read_text("utf-8", "replace")
         except OSError:
             return
-        if is_ours and not self._document.is_symlink():
+        if is_ours and not document.is_symlink():
             kept.mkdir(parents=True, exist_ok=True)
-            self._document.rename(kept / self._document.name)
-            sync_directory(self._document.parent)
+            document.rename(kept / document.name)
 
     def _keep_old_document(self, kept_folder: Path) -> None:
-        kept = kept_folder / self._document.name
+        document = Path(self._target(self.document))
+        kept = kept_folder / document.name
         if os.path.lexists(kept):
             return
-        self._make_parent(kept)
-        if self._document.is_symlink() or not self._document.is_file():
+        self._make_parent(str(kept))
+        if document.is_symlink() or not document.is_file():
             # A link is kept as a link: what it leads to is none of ours to read.
-            self._document.rename(kept)
+            document.rename(kept)
             return
-        old = self._document.read_bytes()
-        if old != (self.staging / "document").read_bytes():
-            temporary = self._temporary(kept)
+        old = document.read_bytes()
+        if old != Path(self._hidden(self.document)).read_bytes():
+            temporary = kept.with_name(f".{kept.name}.{self.mark}.tmp")
             temporary.unlink(missing_ok=True)
             write_atomically(kept, old, mode=SHARED_FILE, temporary=temporary)
 
-    def _make_parent(self, target: Path) -> None:
+    def _make_parent(self, target: str) -> None:
         """Create the folder of a target, refusing one that a link leads out of the repository."""
-        parent = target.parent
-        if not parent.resolve().is_relative_to(self.repository.resolve()):
-            shown = parent.relative_to(self.repository)
-            raise BadInput(f"{shown}: leads outside the repository; remove the link and run again")
+        parent, repository = Path(target).parent, Path(self.repository)
+        if not parent.resolve().is_relative_to(repository.resolve()):
+            raise BadInput(
+                f"{parent.relative_to(repository)}: leads outside the repository; remove the link and run again"
+            )
         parent.mkdir(parents=True, exist_ok=True)

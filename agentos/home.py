@@ -14,7 +14,7 @@ from agentos.errors import UsageError
 from agentos.files import list_names, make_private_directory
 from agentos.task import Task, Workflow
 
-STATE_FOLDERS = ("checkpoints", "items", "locks", "staging")
+STATE_FOLDERS = ("checkpoints", "items", "locks")
 
 
 def home_path(environ: Mapping[str, str]) -> Path:
@@ -41,7 +41,6 @@ class ItemPaths:
     checkpoint: Path
     record: Path
     lock: Path
-    staging: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,6 @@ class Home:
             checkpoint=self.root / "checkpoints" / repository / f"{task.workflow}_workflow_{task.item}.db",
             record=self.root / "items" / repository / f"{name}.json",
             lock=self.root / "locks" / repository / f"{name}.lock",
-            staging=self.root / "staging" / repository / name,
         )
 
     def prepare(self, repository: str) -> None:
@@ -100,12 +98,11 @@ class Home:
             _check_folder(folder, folder.lstat)
 
     def tasks_with_state(self, repository: str) -> list[Task]:
-        """Return the items of a repository of which there is a checkpoint, a staging folder or a lock file."""
+        """Return the items of a repository of which there is a checkpoint or a lock file."""
         found = set()
         for workflow in Workflow:
             for folder, head, tail in (
                 ("checkpoints", f"{workflow}_workflow_", ".db"),
-                ("staging", f"{workflow}_", ""),
                 ("locks", f"{workflow}_", ".lock"),
             ):
                 for name in list_names(self.root / folder / repository):

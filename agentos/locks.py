@@ -8,12 +8,12 @@ import json
 import os
 import stat
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from agentos.errors import BadInput
 from agentos.files import read_regular
-from agentos.processes import process_birth
+from agentos.processes import own_birth, process_birth
 from agentos.wording import utc_now
 
 HOLDER_LIMIT = 65_536
@@ -100,6 +100,6 @@ def _try_lock(path: Path) -> ItemLock | None:
 
 
 def _write_holder(descriptor: int, command: str) -> None:
-    holder = Holder(os.getpid(), utc_now(), command, process_birth(os.getpid()))
+    holder = {"pid": os.getpid(), "since": utc_now(), "command": command, "birth": own_birth()}
     os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, json.dumps(asdict(holder)).encode(), 0)
+    os.pwrite(descriptor, json.dumps(holder).encode(), 0)

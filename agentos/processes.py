@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from functools import cache
 from pathlib import Path
 
 
@@ -12,3 +14,13 @@ def process_birth(pid: int) -> str:
     except OSError:
         return ""
     return "" if fields[0] in (b"Z", b"X") else fields[19].decode()
+
+
+def own_birth() -> str:
+    """Return the start time of this process."""
+    return _birth_while_alive(os.getpid())
+
+
+@cache
+def _birth_while_alive(pid: int) -> str:
+    return process_birth(pid)

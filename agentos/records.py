@@ -33,11 +33,22 @@ class Record:
     updated: str
     artefact: str = ""
     """Repository path of the document, when one was filed."""
+    superseded: str = ""
+    """Name under which what stood there before is kept."""
     schema: int = SCHEMA
 
     @classmethod
     def of(
-        cls, task: Task, outcome: Outcome, *, digest: str, artefact: str, run: str, attempts: int, seconds: float
+        cls,
+        task: Task,
+        outcome: Outcome,
+        *,
+        digest: str,
+        run: str,
+        attempts: int,
+        seconds: float,
+        artefact: str = "",
+        superseded: str = "",
     ) -> Record:
         """Return the record of an item that has just ended."""
         return cls(
@@ -53,7 +64,13 @@ class Record:
             run=run,
             updated=utc_now(),
             artefact=artefact,
+            superseded=superseded,
         )
+
+    @property
+    def outcome(self) -> Outcome:
+        """How the item ended."""
+        return Outcome(self.state, self.message, self.failure, self.rounds)
 
 
 def read_record(path: Path) -> Record | None:

@@ -2,83 +2,62 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+import os
 from pathlib import Path
 
 from agentos import checkpoints, locks, scratch
-from agentos.artefacts import Publication, Targets
+from agentos.artefacts import Publication
 from agentos.errors import BadInput
-from agentos.files import remove_tree
 from agentos.home import Home, ItemPaths
 from agentos.places import document_path, lineage_path
-from agentos.records import Record, read_record, write_record
-from agentos.task import ENDED, Outcome, Task
+from agentos.records import Record, read_record
+from agentos.task import ENDED, Task
 
 
-@dataclass(frozen=True, slots=True)
-class Recovered:
-    """An item whose end a kill had kept from being recorded."""
-
-    outcome: Outcome
-    digest: str
-    artefact: str
-
-
-def targets_of(task: Task) -> Targets:
-    """Return where the files of an item go."""
-    return Targets(lineage_path(task.workflow, task.item), document_path(task.workflow, task.item))
+def publication_of(task: Task, paths: ItemPaths, repository: Path) -> Publication:
+    """Return the way of an item's files into its repository."""
+    # The path of its checkpoint is of this item, this repository and this home alone.
+    mark = hashlib.sha256(os.fsencode(paths.checkpoint)).hexdigest()[:16]
+    folder, document = lineage_path(task.workflow, task.item), document_path(task.workflow, task.item)
+    return Publication(str(repository), folder, document, mark)
 
 
-def recover(task: Task, paths: ItemPaths, repository: Path, run: str, temporary: Path) -> Recovered | None:
-    """Roll a committed publication forward and record it; take an uncommitted one back."""
-    publication = Publication.find(paths.staging, repository, targets_of(task))
-    if publication is None or not publication.is_committed:
-        if publication is not None:
-            publication.abandon()
-        remove_tree(paths.staging)
+def recover(publication: Publication, paths: ItemPaths) -> Record | None:
+    """Roll a recorded publication forward and return its record; take one back that was not recorded."""
+    if not publication.is_prepared:
         return None
-    publication.publish()
-    outcome = publication.outcome
-    record = Record.of(
-        task, outcome, digest=publication.digest, artefact=publication.result, run=run, attempts=0, seconds=0.0
-    )
-    write_record(paths.record, record, temporary)
-    forget_work(paths)
-    return Recovered(outcome, publication.digest, publication.result)
-
-
-def forget_work(paths: ItemPaths) -> None:
-    """Remove the staged files and the checkpoint of an item whose end is recorded."""
-    remove_tree(paths.staging)
+    record = read_record(paths.record)
+    if record is None or record.state not in ENDED:
+        publication.abandon()
+        return None
+    publication.reveal(record.artefact, record.superseded)
     checkpoints.discard(paths.checkpoint)
+    return record
 
 
-def tidy(home: Home, key: str, repository: Path, run: str = "") -> None:
+def tidy(home: Home, key: str, repository: Path) -> None:
     """Look through the state of one repository for what killed runs have left; what somebody holds is left alone."""
     if not home.temporary.is_dir():
         return
     scratch.sweep(home.temporary)
-    own = scratch.Scratch(home.temporary)
-    try:
-        for task in home.tasks_with_state(key):
-            paths = home.item(key, task)
-            try:
-                lock = locks.try_acquire(paths.lock)
-                if lock is None:
-                    continue
-                try:
-                    _tidy_item(task, paths, repository, run, own.fresh())
-                finally:
-                    lock.release()
-            except (OSError, BadInput):
-                # Whatever is in the way is told when the item is run.
+    for task in home.tasks_with_state(key):
+        paths = home.item(key, task)
+        try:
+            lock = locks.try_acquire(paths.lock)
+            if lock is None:
                 continue
-    finally:
-        own.close()
+            try:
+                _tidy_item(task, paths, repository)
+            finally:
+                lock.release()
+        except (OSError, BadInput):
+            # Whatever is in the way is told when the item is run.
+            continue
 
 
-def _tidy_item(task: Task, paths: ItemPaths, repository: Path, run: str, temporary: Path) -> None:
-    recover(task, paths, repository, run, temporary)
+def _tidy_item(task: Task, paths: ItemPaths, repository: Path) -> None:
+    recover(publication_of(task, paths, repository), paths)
     record = read_record(paths.record)
     if record is None or record.state not in ENDED or not paths.checkpoint.exists():
         return

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import random
 import threading
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agentos import locks
-from agentos.artefacts import Publication
+from agentos.checkpoints import discard
 from agentos.console import Console
 from agentos.errors import BadInput
-from agentos.files import remove_tree
 from agentos.home import Home, ItemPaths
 from agentos.inbox import Inbox, Source
 from agentos.plan.standing import is_complete
 from agentos.records import Record, read_record, write_record
-from agentos.recovery import forget_work, recover, targets_of
+from agentos.recovery import publication_of, recover
 from agentos.report.audit import Audit
 from agentos.report.summary import COMPLETE, HELD, Entry
 from agentos.scratch import Scratch
@@ -88,7 +88,8 @@ class _Item:
         self._task = task
         self._paths = paths
         self._lock = lock
-        self._log = run.folder / f"{task.label}.log"
+        self._publication = publication_of(task, paths, run.repository)
+        self._log = f"{run.folder}/{task.label}.log"
         self._attempts = 0
         self._digest = ""
         self._artefact = ""
@@ -97,45 +98,41 @@ class _Item:
         """Recover or run the item, then make its end known everywhere."""
         started = time.monotonic()
         try:
-            recovered = recover(
-                self._task, self._paths, self._run.repository, self._run.name, self._run.scratch.fresh()
-            )
-            # Taken before the text is read: also an input that cannot be used is known by its hash.
-            self._digest = self._run.inbox.digest(self._task)
-            if self._is_done_already():
-                if recovered is None:
-                    return Entry(self._task, COMPLETE, message="completed by another run meanwhile")
-                self._artefact = recovered.artefact
-                self._tell(recovered.outcome, 0.0)
-                return self._entry(recovered.outcome, 0.0)
-            audit = Audit(self._run.folder / f"workflow-audit-{self._task.item}.jsonl", self._run.name, self._task)
-        except (OSError, BadInput) as error:
-            return self._conclude(failed(_class_of(error), explain(error)), time.monotonic() - started)
-        with closing(audit):
-            outcome = self._run_and_publish(audit)
-            seconds = time.monotonic() - started
-            entry = self._conclude(outcome, seconds)
-            audit.record("ended", {**outcome.to_json(), "attempts": self._attempts, "seconds": round(seconds, 3)})
-        return entry
-
-    def _is_done_already(self) -> bool:
-        if self._run.redo:
-            return False
-        return is_complete(self._task, read_record(self._paths.record), self._digest, self._run.repository)
-
-    def _run_and_publish(self, audit: Audit) -> Outcome:
-        try:
+            recovered = recover(self._publication, self._paths)
             source = self._run.inbox.load(self._task)
             self._digest = source.digest
-            audit.record("started", {"resumed": self._paths.checkpoint.exists(), "input": f"sha256:{source.digest}"})
-            if self._run.redo:
-                # From now on it is not complete any more: a kill must not make its new work look like a leftover.
+            earlier = read_record(self._paths.record)
+            if not self._run.redo and is_complete(self._task, earlier, source.digest, self._run.repository):
+                return self._acknowledge(recovered)
+            audit = Audit(f"{self._run.folder}/workflow-audit-{self._task.item}.jsonl", self._run.name, self._task)
+        except (OSError, BadInput) as error:
+            seconds = time.monotonic() - started
+            return self._entry(self._conclude(failed(_class_of(error), explain(error)), seconds), seconds)
+        with closing(audit):
+            outcome = self._run_from(source, earlier, audit)
+            seconds = time.monotonic() - started
+            outcome = self._conclude(outcome, seconds)
+            audit.record("ended", {**outcome.to_json(), "attempts": self._attempts, "seconds": round(seconds, 3)})
+        return self._entry(outcome, seconds)
+
+    def _acknowledge(self, recovered: Record | None) -> Entry:
+        """Return how an item ended that is complete without any work of this run."""
+        if recovered is None:
+            return Entry(self._task, COMPLETE, message="completed by another run meanwhile")
+        self._artefact = recovered.artefact
+        self._tell(recovered.outcome, 0.0)
+        return self._entry(recovered.outcome, 0.0)
+
+    def _run_from(self, source: Source, earlier: Record | None, audit: Audit) -> Outcome:
+        try:
+            is_resumed = os.path.lexists(self._paths.checkpoint)
+            audit.record("started", {"resumed": is_resumed, "input": f"sha256:{source.digest}"})
+            if source.problem:
+                return failed(Failure.BAD_INPUT, source.problem)
+            if earlier is not None and earlier.state in ENDED:
+                # From now on it has not ended any more: a kill must not make new work look like that of the old end.
                 self._record(Outcome(State.INTERRUPTED, "being done again"), 0.0)
-            outcome = self._attempt(source, audit)
-            if outcome.state in ENDED:
-                return self._publish(outcome)
-            remove_tree(self._paths.staging)
-            return outcome
+            return self._attempt(source, audit)
         except (OSError, BadInput) as error:
             return failed(_class_of(error), explain(error))
 
@@ -159,7 +156,7 @@ class _Item:
 
     def _run_worker(self, source: Source, audit: Audit) -> Exit:
         console = self._run.console
-        capture = console.capture(self._task.label, self._log)
+        capture = console.capture(self._task.label, Path(self._log))
 
         def note(event: Event) -> None:
             audit.record(str(event["event"]), event)
@@ -188,35 +185,49 @@ class _Item:
             digest=source.digest,
             repository=run.key,
             checkpoint=str(self._paths.checkpoint),
-            staging=str(self._paths.staging),
+            publication=self._publication,
             drafter=run.drafter,
             reviewer=run.reviewer,
             max_rounds=run.max_rounds,
         )
 
-    def _publish(self, outcome: Outcome) -> Outcome:
-        publication = Publication.find(self._paths.staging, self._run.repository, targets_of(self._task))
-        if publication is None:
-            return failed(Failure.INFRA, "the worker left no complete results; run again")
-        publication.publish()
-        self._artefact = publication.result
-        return outcome
-
-    def _conclude(self, outcome: Outcome, seconds: float) -> Entry:
-        """Write down the end; only then may the checkpoint and the staged files go."""
+    def _conclude(self, outcome: Outcome, seconds: float) -> Outcome:
+        """Write down the end and make the results visible; only then may the checkpoint go."""
         if self._run.workers.is_abandoned:
             # The run has been reported; what this thread still learns is for the next one to find out.
-            return self._entry(outcome, seconds)
+            return outcome
         try:
-            self._record(outcome, seconds)
-        except OSError as error:
-            outcome = failed(Failure.INFRA, f"its end cannot be recorded: {explain(error)}")
-        if outcome.state in ENDED:
-            forget_work(self._paths)
+            if outcome.state in ENDED:
+                outcome = self._publish(outcome, seconds)
+            else:
+                self._publication.abandon()
+                self._record(outcome, seconds)
+        except (OSError, BadInput) as error:
+            outcome = self._take_back(error, seconds)
         self._tell(outcome, seconds)
-        return self._entry(outcome, seconds)
+        return outcome
 
-    def _record(self, outcome: Outcome, seconds: float) -> None:
+    def _publish(self, outcome: Outcome, seconds: float) -> Outcome:
+        publication = self._publication
+        if not publication.is_prepared:
+            raise OSError("the worker left no complete results; run again")
+        self._artefact = publication.document if publication.has_document else publication.folder
+        superseded = publication.name_for_superseded()
+        self._record(outcome, seconds, superseded)
+        publication.reveal(self._artefact, superseded)
+        discard(self._paths.checkpoint)
+        return outcome
+
+    def _take_back(self, error: OSError | BadInput, seconds: float) -> Outcome:
+        """Have an item that could not be published or recorded count as failed; its checkpoint has the results."""
+        outcome = failed(_class_of(error), f"its end cannot be made known: {explain(error)}")
+        self._artefact = ""
+        with suppress(OSError):
+            self._record(outcome, seconds)
+            self._publication.abandon()
+        return outcome
+
+    def _record(self, outcome: Outcome, seconds: float, superseded: str = "") -> None:
         record = Record.of(
             self._task,
             outcome,
@@ -225,11 +236,12 @@ class _Item:
             run=self._run.name,
             attempts=self._attempts,
             seconds=seconds,
+            superseded=superseded,
         )
         write_record(self._paths.record, record, self._run.scratch.fresh())
 
     def _entry(self, outcome: Outcome, seconds: float) -> Entry:
-        log = str(self._log) if self._log.exists() else ""
+        log = self._log if os.path.lexists(self._log) else ""
         if outcome.state is State.APPROVED:
             # Praise is in the document; kept for every item it would be most of the run's memory.
             outcome = replace(outcome, message="")

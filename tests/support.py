@@ -88,7 +88,7 @@ class World:
         temporary = [str(p.relative_to(self.repo)) for p in self.repo.rglob("*.tmp")]
         state = [
             str(path.relative_to(self.home))
-            for folder in ("checkpoints", "staging", "locks")
+            for folder in ("checkpoints", "locks")
             for path in (self.home / folder).rglob("*")
             if path.is_file()
         ]

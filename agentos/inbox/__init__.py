@@ -30,6 +30,9 @@ class Source:
 
     text: str
     digest: str
+    """Empty when the input cannot even be read."""
+    problem: str = ""
+    """What is wrong with an input that cannot be used, and what to do about it."""
 
 
 class Inbox(Protocol):
@@ -39,7 +42,7 @@ class Inbox(Protocol):
         """List the items without reading more of them than their names need."""
 
     def load(self, task: Task) -> Source:
-        """Return the item's input, or raise `BadInput`."""
+        """Return the item's input, also one that cannot be used."""
 
     def digest(self, task: Task) -> str:
         """Return the hash of the item's present input, empty when it cannot be read."""

@@ -55,9 +55,14 @@ class DirectoryInbox:
         return self._sort(self._identify(name, f"{FOLDERS[self._workflow]}/{name}") for name in names)
 
     def load(self, task: Task) -> Source:
-        """Return the item's file, or raise `BadInput` with what to do about it."""
-        data = self._read(task)
-        return Source(decode_text(data, Path(task.source).name), hashlib.sha256(data).hexdigest())
+        """Return the item's file; one that cannot be used is known by its hash too."""
+        digest = ""
+        try:
+            data = self._read(task)
+            digest = hashlib.sha256(data).hexdigest()
+            return Source(decode_text(data, Path(task.source).name), digest)
+        except BadInput as error:
+            return Source("", digest, str(error))
 
     def digest(self, task: Task) -> str:
         """Hash the item's bytes; an unreadable file has no digest and so never counts as unchanged."""

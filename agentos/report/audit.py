@@ -16,15 +16,18 @@ from agentos.task import Task
 from agentos.wording import utc_now
 
 SCHEMA = 1
+_FIXED = frozenset({"schema", "seq", "time", "run", "workflow", "item", "event"})
+
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class Audit:
     """An append-only file; each event is one write, so that a kill can cost the last line at the most."""
 
-    def __init__(self, path: Path, run: str, task: Task) -> None:
+    def __init__(self, path: Path | str, run: str, task: Task) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         self._descriptor = os.open(path, flags, 0o600)
-        self._head = {"run": run, "workflow": str(task.workflow), "item": task.item}
+        self._head = _encode({"run": run, "workflow": str(task.workflow), "item": task.item})[1:-1]
         self._sequence = 0
         self._lock = threading.Lock()
         self._is_torn = False
@@ -33,10 +36,9 @@ class Audit:
         """Append one event."""
         with self._lock:
             self._sequence += 1
-            time = utc_now("milliseconds")
-            line = {"schema": SCHEMA, "seq": self._sequence, "time": time, **self._head, "event": event}
-            line |= {name: value for name, value in (details or {}).items() if name not in line}
-            data = json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+            start = f'"schema": {SCHEMA}, "seq": {self._sequence}, "time": "{utc_now("milliseconds")}"'
+            rest = {"event": event, **{name: value for name, value in (details or {}).items() if name not in _FIXED}}
+            data = f"{{{start}, {self._head}, {_encode(rest)[1:]}\n".encode("utf-8", "replace")
             if self._is_torn:
                 data = b"\n" + data
             try:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from agentos.artefacts import Publication
 from agentos.task import Outcome, Task
 
 
@@ -18,7 +19,7 @@ class Assignment:
     digest: str
     repository: str
     checkpoint: str
-    staging: str
+    publication: Publication
     drafter: str
     reviewer: str
     max_rounds: int

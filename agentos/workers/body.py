@@ -21,7 +21,7 @@ from agentos.gateway.client import Asker, GatewayClient
 from agentos.providers import Completion
 from agentos.task import Failure, Outcome, State, failed
 from agentos.workers import Assignment
-from agentos.workers.channel import ChannelClosed, Message, encode, receive
+from agentos.workers.channel import Channel, Message
 from agentos.workers.messages import assignment_from_json
 from agentos.workflows import runner
 
@@ -75,30 +75,23 @@ async def _adopt_work(channel: socket.socket) -> bool:
     return True
 
 
-async def _run(channel: socket.socket) -> None:
-    if not await _adopt_work(channel):
+async def _run(end: socket.socket) -> None:
+    if not await _adopt_work(end):
         return
-    reader, writer = await asyncio.open_connection(sock=channel)
-
-    def send(message: Message) -> None:
-        writer.write(encode(message))
-
-    send({"op": "ready", "pid": os.getpid()})
-    try:
-        assignment = assignment_from_json(await receive(reader))
-    except ChannelClosed:
-        return
+    assigned: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+    channel = Channel(end, assigned.set_result, _leave_with_the_coordinator)
+    channel.send({"op": "ready", "pid": os.getpid()})
+    assignment = assignment_from_json(await assigned)
     # Commands that a workflow starts find the database where the seeds of this tool expect it.
     os.environ["AGENTOS_WORKFLOW_DB"] = assignment.checkpoint
-    client = GatewayClient(_asker(assignment), send)
-    listener = asyncio.create_task(_listen(reader, client))
-    outcome = await _work(assignment, client, send)
+    client = GatewayClient(_asker(assignment), channel.send)
+    channel.on_message = client.take_answer
+    outcome = await _work(assignment, client, channel.send)
     sys.stdout.flush()
     sys.stderr.flush()
-    send({"op": "outcome", "outcome": outcome.to_json(), **_usage()})
-    await writer.drain()
-    listener.cancel()
-    writer.close()
+    channel.send({"op": "outcome", "outcome": outcome.to_json(), **_usage()})
+    channel.flush()
+    channel.close()
 
 
 def _asker(assignment: Assignment) -> Asker:
@@ -111,13 +104,9 @@ def _usage() -> Message:
     return {"cpu_seconds": round(used.ru_utime + used.ru_stime, 4), "peak_memory": used.ru_maxrss * 1024}
 
 
-async def _listen(reader: asyncio.StreamReader, client: GatewayClient) -> None:
-    """Take answers as they come; when the coordinator is gone this worker and all it started go too."""
-    try:
-        while True:
-            client.take_answer(await receive(reader))
-    except ChannelClosed:
-        os.killpg(0, signal.SIGKILL)
+def _leave_with_the_coordinator() -> None:
+    """End this worker and all it started."""
+    os.killpg(0, signal.SIGKILL)
 
 
 async def _work(assignment: Assignment, client: GatewayClient, send: Send) -> Outcome:
@@ -126,7 +115,7 @@ async def _work(assignment: Assignment, client: GatewayClient, send: Send) -> Ou
         text=assignment.text,
         digest=assignment.digest,
         checkpoint=Path(assignment.checkpoint),
-        staging=Path(assignment.staging),
+        publication=assignment.publication,
         max_rounds=assignment.max_rounds,
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import time
 import traceback
 from collections.abc import Callable
@@ -15,7 +14,7 @@ from agentos.gateway.wire import completion_to_json, request_from_json
 from agentos.providers import Request
 from agentos.task import Failure
 from agentos.workers import Assignment, Event, Output
-from agentos.workers.channel import ChannelClosed, Message, encode, receive
+from agentos.workers.channel import Channel, Message
 from agentos.workers.fork_server import Worker
 from agentos.workers.messages import assignment_to_json
 from agentos.workers.pacing import Pace, Turn
@@ -38,6 +37,9 @@ class Conversation:
         self._on_event = on_event
         self._asked = 0.0
         """When the worker was set to work."""
+        self._channel: Channel | None = None
+        self._calls: set[asyncio.Task[None]] = set()
+        self._report: asyncio.Future[Message | None] = asyncio.get_running_loop().create_future()
 
     async def hold(self, worker: Worker, output: Output, lock: int) -> Message | None:
         """Set the worker to work and serve it until it has reported or is gone; return its report."""
@@ -46,42 +48,41 @@ class Conversation:
             self._asked = time.monotonic()
             worker.begin(output.stdout, output.stderr, lock)
             output.close_write_ends()
-            return await self._serve(worker.channel)
+            channel = self._channel = Channel(worker.channel, self._hear, lambda: self._end(None))
+            channel.send(assignment_to_json(self._assignment))
+            try:
+                return await self._report
+            finally:
+                # The worker is gone; what it asked goes on in the gateway, only nobody here waits for it.
+                for call in self._calls:
+                    call.cancel()
+                channel.close()
         finally:
             self._end_turn()
 
-    async def _serve(self, channel: socket.socket) -> Message | None:
-        reader, writer = await asyncio.open_connection(sock=channel)
-        calls: set[asyncio.Task[None]] = set()
+    def _hear(self, message: Message) -> None:
+        match message.get("op"):
+            case "event":
+                del message["op"]
+                self._on_event(message)
+            case "ask":
+                self._end_turn()
+                call = asyncio.create_task(self._answer(message))
+                self._calls.add(call)
+                call.add_done_callback(self._calls.discard)
+            case "ready":
+                milliseconds = round((time.monotonic() - self._asked) * 1000, 1)
+                self._on_event({"event": "worker-ready", "pid": message["pid"], "milliseconds": milliseconds})
+            case "outcome":
+                self._end(message)
 
-        def send(message: Message) -> None:
-            if not writer.is_closing():
-                writer.write(encode(message))
+    def _end(self, report: Message | None) -> None:
+        if not self._report.done():
+            self._report.set_result(report)
 
-        send(assignment_to_json(self._assignment))
-        try:
-            while True:
-                message = await receive(reader)
-                match message:
-                    case {"op": "ask"}:
-                        self._end_turn()
-                        call = asyncio.create_task(self._answer(message, send))
-                        calls.add(call)
-                        call.add_done_callback(calls.discard)
-                    case {"op": "event", **event}:
-                        self._on_event(event)
-                    case {"op": "ready", "pid": pid}:
-                        milliseconds = round((time.monotonic() - self._asked) * 1000, 1)
-                        self._on_event({"event": "worker-ready", "pid": pid, "milliseconds": milliseconds})
-                    case {"op": "outcome"}:
-                        return message
-        except ChannelClosed:
-            return None
-        finally:
-            # The worker is gone; what it asked goes on in the gateway, only nobody here waits for it.
-            for call in calls:
-                call.cancel()
-            writer.close()
+    def _send(self, message: Message) -> None:
+        if self._channel is not None:
+            self._channel.send(message)
 
     async def _take_turn(self) -> None:
         turn = await self._pace.take_turn()
@@ -93,19 +94,19 @@ class Conversation:
             self._turn.end()
             self._turn = None
 
-    async def _answer(self, message: Message, send: Callable[[Message], None]) -> None:
+    async def _answer(self, message: Message) -> None:
         """Answer one question; whatever goes wrong, the worker hears of it."""
         reply: Message = {"op": "answer", "id": message["id"]}
         try:
             answer = await self._ask_gateway(request_from_json(message["request"]))
             await self._take_turn()
-            send({**reply, "completion": completion_to_json(answer.completion)})
+            self._send({**reply, "completion": completion_to_json(answer.completion)})
         except ProviderError as error:
-            send({**reply, "error": {"message": str(error), "failure": error.failure}})
+            self._send({**reply, "error": {"message": str(error), "failure": error.failure}})
         except Exception as error:
             self._on_event({"event": "error", "traceback": traceback.format_exc()})
             told = {"message": f"internal error: {type(error).__name__}: {error}", "failure": Failure.INFRA}
-            send({**reply, "error": told})
+            self._send({**reply, "error": told})
 
     async def _ask_gateway(self, request: Request) -> Answer:
         started = time.monotonic()

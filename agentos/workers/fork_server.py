@@ -124,7 +124,7 @@ class ForkServer:
         rehearsed: asyncio.Future[None] = self._loop.create_future()
 
         def take() -> None:
-            self._loop.remove_reader(channel)
+            self._loop.remove_reader(channel.fileno())
             try:
                 channel.recv(1)
             except OSError:
@@ -132,7 +132,7 @@ class ForkServer:
             if not rehearsed.done():
                 rehearsed.set_result(None)
 
-        self._loop.add_reader(channel, take)
+        self._loop.add_reader(channel.fileno(), take)
         return rehearsed
 
     def signal_worker(self, request: str, number: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
+from agentos.artefacts import Publication
 from agentos.task import Task, Workflow
 from agentos.workers import Assignment
 from agentos.workers.channel import Message
@@ -16,5 +17,5 @@ def assignment_to_json(assignment: Assignment) -> Message:
 
 def assignment_from_json(data: Message) -> Assignment:
     """Read an assignment that the coordinator sent."""
-    task = data["task"]
-    return Assignment(**{**data, "task": Task(Workflow(task["workflow"]), task["item"], task["source"])})
+    task = Task(**{**data["task"], "workflow": Workflow(data["task"]["workflow"])})
+    return Assignment(**{**data, "task": task, "publication": Publication(**data["publication"])})

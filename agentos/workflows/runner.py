@@ -1,4 +1,4 @@
-"""Run one graph for one item: open its checkpoint, resume or start, drain when asked, and stage the results."""
+"""Run one graph for one item: open its checkpoint, resume or start, drain when asked, and prepare the results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from agentos.artefacts import stage
+from agentos.artefacts import Publication
 from agentos.checkpoints import Identity, examine, remember_blank
 from agentos.task import Outcome, State, Task, Workflow
 from agentos.workflows.catalogue import kind_of
@@ -37,14 +37,14 @@ class Job:
     text: str
     digest: str
     checkpoint: Path
-    staging: Path
+    publication: Publication
     max_rounds: int
     is_draining: asyncio.Event = field(default_factory=asyncio.Event)
     make_saver: type[InlineSaver] = InlineSaver
 
 
 async def run_job(job: Job, ask: Ask, observe: Callable[[str, str], None], notice: Callable[[str], None]) -> Outcome:
-    """Run the item to its end and leave its files in the staging folder."""
+    """Run the item to its end and leave its files ready to be revealed."""
     kind = kind_of(job.task.workflow)
     identity = Identity(kind.workflow, kind.version, job.task.item, job.digest)
     if warning := examine(job.checkpoint, identity):
@@ -54,7 +54,7 @@ async def run_job(job: Job, ask: Ask, observe: Callable[[str, str], None], notic
         state = await _run_graph(job, checkpoint, context)
         outcome = _outcome(state)
         checkpoint.complete(outcome.to_json())
-    stage(job.staging, artefacts_of(kind, state), outcome, job.digest)
+    job.publication.prepare(artefacts_of(kind, state))
     return outcome
 
 
@@ -110,7 +110,7 @@ async def warm_up(scratch: Path) -> None:
         text="# 0 - Warm up\n\n## Objective\nBe ready.\n\n## Acceptance Criteria\n- [ ] Ready\n",
         digest="",
         checkpoint=scratch / "warm-up.db",
-        staging=scratch / "staging",
+        publication=Publication(str(scratch), "papers/0", "documents/0.md", "warm-up"),
         max_rounds=1,
     )
     await run_job(job, ask, lambda *_: None, lambda _: None)

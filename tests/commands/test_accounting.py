@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from agentos.artefacts import Artefacts, Publication
 from agentos.home import Home, repository_key
+from agentos.recovery import publication_of
 from agentos.report.audit import read_audit
 from agentos.task import Task, Workflow
 from tests.support import SIGINT, SIGKILL, SIGTERM, World, ended_by, wait_gone, wait_until
@@ -82,25 +84,54 @@ def test_a_failed_item_that_was_mended_is_retried(world: World) -> None:
     assert "1 approved" in ended.stdout
 
 
-def commit_without_recording(world: World, item: str) -> None:
-    """Bring a finished item into the state that a kill between commit and record leaves."""
-    paths = Home(world.home).item(repository_key(world.repo), Task(Workflow.LLD, item, ""))
-    paths.record.unlink()
-    papers = paths.staging / "papers"
-    papers.mkdir(parents=True)
-    (papers / "001-issue.md").write_text("old\n")
-    (paths.staging / "document").write_text("old design\n")
-    manifest = {"outcome": {"state": "approved", "rounds": 1}, "digest": "of an older input", "nonce": "0" * 16}
-    (paths.staging / "manifest.json").write_text(json.dumps(manifest))
-    (paths.staging / "committed").write_text(f"{item}-lld-9")
+def unreveal(world: World, item: str) -> Publication:
+    """Bring a finished item into the state that a kill between its record and its publication leaves."""
+    task = Task(Workflow.LLD, item, "")
+    paths = Home(world.home).item(repository_key(world.repo), task)
+    publication = publication_of(task, paths, world.repo)
+    for path in (publication.folder, publication.document):
+        (world.repo / path).rename(publication._hidden(path))
+    return publication
 
 
-def test_an_edit_after_a_commit_that_was_not_recorded_is_still_drafted(world: World) -> None:
+def test_what_was_recorded_and_not_yet_visible_becomes_visible(world: World) -> None:
     assert world.run("lld-workflow", "--all").code == 0
-    commit_without_recording(world, "1")
+    whole = world.artefacts()
+    publication = unreveal(world, "1")
+    ended = world.run("lld-workflow", "--all")
+    assert ended.code == 0, ended.text
+    assert "Executing" not in ended.stdout
+    assert not publication.is_prepared
+    assert world.artefacts() == whole
+
+
+def test_an_edit_before_what_was_recorded_became_visible_is_still_drafted(world: World) -> None:
+    assert world.run("lld-workflow", "--all").code == 0
+    unreveal(world, "1")
+    with open(next((world.repo / "docs/issues").glob("1-*")), "a", encoding="utf-8") as issue:
+        issue.write("- [ ] The list is sorted by name\n")
     ended = world.run("lld-workflow", "--all")
     assert ended.code == 0, ended.text
     assert "[LLD-1] >>> Executing: N1_design" in ended.stdout
+    assert "sorted by name" in (world.repo / "docs/lld/active/LLD-001.md").read_text("utf-8")
+    assert world.leftovers() == []
+
+
+def test_what_was_prepared_and_never_recorded_is_taken_back(world: World) -> None:
+    issue = next((world.repo / "docs/issues").glob("1-*"))
+    assert world.run("lld-workflow", "--all").code == 0
+    with open(issue, "a", encoding="utf-8") as file:
+        file.write("- [ ] The list is sorted by name\n")
+    with world.start("lld-workflow", "--all", "--drafter", "offline:latency=60") as running:
+        running.wait_for("Executing: N1_design")
+        running.signal(SIGKILL)
+        running.process.wait()
+    task = Task(Workflow.LLD, "1", "")
+    paths = Home(world.home).item(repository_key(world.repo), task)
+    publication_of(task, paths, world.repo).prepare(Artefacts({"001-issue.md": "cut off\n"}, "cut off\n"))
+    ended = world.run("lld-workflow", "--all")
+    assert ended.code == 0, ended.text
+    assert "cut off" not in (world.repo / "docs/lld/active/LLD-001.md").read_text("utf-8")
     assert world.leftovers() == []
 
 
@@ -117,16 +148,6 @@ def test_a_redo_that_was_killed_goes_on_where_it_was(world: World) -> None:
     assert again.code == 0
     assert "N1_design" not in again.stdout
     assert "N3_review" in again.stdout
-
-
-def test_a_damaged_manifest_disturbs_nobody(world: World) -> None:
-    assert world.run("lld-workflow", "--all").code == 0
-    staging = Home(world.home).item(repository_key(world.repo), Task(Workflow.LLD, "1", "")).staging
-    staging.mkdir(parents=True)
-    (staging / "manifest.json").write_text("{}")
-    ended = world.run("lld-workflow", "--all")
-    assert ended.code == 0, ended.text
-    assert not staging.exists()
 
 
 def test_ctrl_c_is_answered_at_once_while_the_fork_server_starts(world: World) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from agentos.home import Home, ItemPaths, repository_key
+from agentos.recovery import publication_of
 from agentos.task import Task, Workflow
 from tests.faults.evidence import visible_problems
 from tests.faults.figures import Figures, main
@@ -67,8 +68,10 @@ def _link_record(world: World, paths: ItemPaths, outside: Path) -> None:
     _link(paths.record, outside / "record")
 
 
-def _link_staging(world: World, paths: ItemPaths, outside: Path) -> None:
-    _link(paths.staging, outside / "folder")
+def _link_hidden_names(world: World, paths: ItemPaths, outside: Path) -> None:
+    publication = publication_of(Task(Workflow.LLD, "8", ""), paths, world.repo)
+    _link(Path(publication._hidden(publication.folder)), outside / "folder")
+    _link(Path(publication._hidden(publication.document)), outside / "document")
 
 
 def _link_lineage(world: World, paths: ItemPaths, outside: Path) -> None:
@@ -103,7 +106,7 @@ ITEMS: dict[int, Planted] = {
     5: (_link_checkpoint_to_nothing, ("approved", "failed")),
     6: (_link_lock, ("approved", "failed")),
     7: (_link_record, ("approved", "failed")),
-    8: (_link_staging, ("approved", "failed")),
+    8: (_link_hidden_names, ("approved",)),
     9: (_link_lineage, ("approved", "failed")),
     10: (_hard_link_document, ("approved",)),
     11: (_hard_link_checkpoint, ("approved", "failed")),
@@ -119,7 +122,6 @@ CLEAN = 2
 FOLDERS: dict[str, Callable[[World], Path]] = {
     "docs-lld-active": lambda world: world.repo / "docs/lld/active",
     "docs-lineage": lambda world: world.repo / "docs/lineage",
-    "staging": lambda world: world.home / "staging",
     "checkpoints": lambda world: world.home / "checkpoints",
     "locks": lambda world: world.home / "locks",
     "items": lambda world: world.home / "items",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import sqlite3
 from collections.abc import Mapping
@@ -46,14 +45,9 @@ def measure(seed: int, count: int, folder: Path) -> Figures:
 
 
 def _results(place: Path) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        path.relative_to(place).as_posix(): path.read_bytes()
-        for path in (place / "staging").rglob("*")
-        if path.is_file() and path.name != "manifest.json"
+    return {
+        path.relative_to(place).as_posix(): path.read_bytes() for path in (place / "repo").rglob("*") if path.is_file()
     }
-    manifest = json.loads((place / "staging" / "manifest.json").read_bytes())
-    del manifest["nonce"]
-    return found | {"manifest": manifest}
 
 
 def _has_pending_writes(database: Path) -> bool:
@@ -70,11 +64,12 @@ def _has_pending_writes(database: Path) -> bool:
 
 def _run(place: Path, die_at: int = 0) -> None:
     """Run the item in this process, which dies at the given put of a state."""
+    from agentos.artefacts import Publication
     from agentos.task import Task, Workflow
     from agentos.workflows.runner import Job, run_job
     from agentos.workflows.saver import InlineSaver
 
-    place.mkdir(exist_ok=True)
+    (place / "repo").mkdir(parents=True, exist_ok=True)
     puts = 0
 
     class Dying(InlineSaver):
@@ -86,9 +81,8 @@ def _run(place: Path, die_at: int = 0) -> None:
                 os._exit(DIED)
             return await super().aput(*args, **kwargs)
 
-    job = Job(
-        Task(Workflow.LLD, "1", "docs/issues/1.md"), TEXT, "digest", place / "checkpoint.db", place / "staging", ROUNDS
-    )
+    publication = Publication(str(place / "repo"), "papers/1", "designs/1.md", "mark")
+    job = Job(Task(Workflow.LLD, "1", "docs/issues/1.md"), TEXT, "digest", place / "checkpoint.db", publication, ROUNDS)
     job.make_saver = Dying
     with open(place / "nodes", "a", encoding="utf-8") as nodes:
 

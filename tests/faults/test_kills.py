@@ -21,8 +21,6 @@ def test_what_a_kill_left_of_a_finished_item_is_gone_after_the_next_run(tmp_path
     paths = Home(world.home).item(repository_key(world.repo), Task(Workflow.LLD, "1", ""))
     paths.checkpoint.touch()
     paths.lock.touch()
-    paths.staging.mkdir()
-    (paths.staging / "manifest.json").touch()
     assert world.run(*command(latency=0, rounds=1)).code == 0
     assert world.leftovers() == []
 

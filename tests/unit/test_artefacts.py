@@ -3,33 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
-from agentos.artefacts import Artefacts, Publication, Targets, stage
+from agentos.artefacts import Artefacts, Publication
 from agentos.errors import BadInput
-from agentos.task import Outcome, State
 
-TARGETS = Targets("docs/lineage/active/7-lld", "docs/lld/active/LLD-007.md")
 ARTEFACTS = Artefacts({"001-issue.md": "issue\n", "002-final.md": "final\n"}, "design\n")
-
-
-@pytest.fixture
-def staged(tmp_path: Path) -> Publication:
-    """A complete staging folder and an empty repository."""
-    repository = tmp_path / "repo"
-    repository.mkdir()
-    stage(tmp_path / "staging", ARTEFACTS, Outcome(State.APPROVED), "digest")
-    publication = Publication.find(tmp_path / "staging", repository, TARGETS)
-    assert publication is not None
-    return publication
-
-
-def contents(repository: Path) -> dict[str, str]:
-    return {p.relative_to(repository).as_posix(): p.read_text() for p in repository.rglob("*") if p.is_file()}
-
-
+FOLDER, DOCUMENT = "docs/lineage/active/7-lld", "docs/lld/active/LLD-007.md"
 WHOLE = {
     "docs/lineage/active/7-lld/001-issue.md": "issue\n",
     "docs/lineage/active/7-lld/002-final.md": "final\n",
@@ -37,16 +20,56 @@ WHOLE = {
 }
 
 
-def test_everything_becomes_visible(staged: Publication) -> None:
-    staged.publish()
-    assert contents(staged.repository) == WHOLE
-    assert (staged.repository / "docs/lld/active/LLD-007.md").stat().st_mode & 0o777 == 0o644
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    return folder
 
 
-def test_publishing_again_changes_nothing(staged: Publication) -> None:
-    staged.publish()
-    staged.publish()
-    assert contents(staged.repository) == WHOLE
+@pytest.fixture
+def publication(repository: Path) -> Publication:
+    return publication_in(repository)
+
+
+def publication_in(repository: Path) -> Publication:
+    return Publication(str(repository), FOLDER, DOCUMENT, "0123456789abcdef")
+
+
+def publish(publication: Publication, artefacts: Artefacts = ARTEFACTS) -> None:
+    """Do all that the two sides do, without the record between."""
+    publication.prepare(artefacts)
+    publication.reveal(DOCUMENT if publication.has_document else FOLDER, publication.name_for_superseded())
+
+
+def contents(repository: Path) -> dict[str, str]:
+    return {p.relative_to(repository).as_posix(): p.read_text() for p in repository.rglob("*") if p.is_file()}
+
+
+def test_everything_becomes_visible(publication: Publication, repository: Path) -> None:
+    publish(publication)
+    assert contents(repository) == WHOLE
+    assert (repository / DOCUMENT).stat().st_mode & 0o777 == 0o644
+    assert not publication.is_prepared
+
+
+def test_revealing_again_changes_nothing(publication: Publication, repository: Path) -> None:
+    publish(publication)
+    publication.reveal(DOCUMENT, "")
+    assert contents(repository) == WHOLE
+
+
+def test_nothing_is_visible_before_it_is_revealed(publication: Publication, repository: Path) -> None:
+    publication.prepare(ARTEFACTS)
+    assert all(name.endswith(".tmp") for path in contents(repository) for name in Path(path).parts[3:4])
+    publication.abandon()
+    assert contents(repository) == {}
+
+
+def test_a_second_attempt_leaves_nothing_of_the_first(publication: Publication, repository: Path) -> None:
+    publication.prepare(Artefacts({"009-other.md": "other\n"}, "other\n"))
+    publish(publication, Artefacts({"001-issue.md": "issue\n"}))
+    assert contents(repository) == {"docs/lineage/active/7-lld/001-issue.md": "issue\n"}
 
 
 def test_a_process_killed_after_any_system_call_leaves_nothing_or_everything_after_recovery(tmp_path: Path) -> None:
@@ -54,34 +77,28 @@ def test_a_process_killed_after_any_system_call_leaves_nothing_or_everything_aft
     cut = 0
     while True:
         cut += 1
-        base = tmp_path / str(cut)
-        repository = base / "repo"
-        repository.mkdir(parents=True)
+        repository, record = tmp_path / str(cut) / "repo", tmp_path / str(cut) / "record"
         (repository / "docs/lld/active").mkdir(parents=True)
-        (repository / "docs/lld/active/LLD-007.md").write_text("older\n")
-        stage(base / "staging", ARTEFACTS, Outcome(State.APPROVED), "digest")
+        (repository / DOCUMENT).write_text("older\n")
         pid = os.fork()
         if pid == 0:
-            _publish_and_die_after(cut, base)
+            _publish_and_die_after(cut, repository, record)
         _, status = os.waitpid(pid, 0)
-        publication = Publication.find(base / "staging", repository, TARGETS)
-        assert publication is not None
-        if publication.is_committed:
-            publication.publish()
+        publication = publication_in(repository)
+        if record.exists() and record.read_text():
+            publication.reveal(DOCUMENT, record.read_text())
             seen = contents(repository)
             assert seen.pop("docs/lineage/superseded/7-lld-1/LLD-007.md") == "older\n"
             assert seen == WHOLE
         else:
             publication.abandon()
-            assert contents(repository) == {"docs/lld/active/LLD-007.md": "older\n"}
+            assert contents(repository) == {DOCUMENT: "older\n"}
         if os.waitstatus_to_exitcode(status) == 0:
             break
     assert cut > 10
 
 
-def _publish_and_die_after(cut: int, base: Path) -> None:
-    import sys
-
+def _publish_and_die_after(cut: int, repository: Path, record: Path) -> None:
     events = {"open", "os.rename", "os.mkdir", "os.remove", "os.rmdir"}
     seen = 0
 
@@ -92,56 +109,76 @@ def _publish_and_die_after(cut: int, base: Path) -> None:
             if seen >= cut:
                 os._exit(9)
 
-    publication = Publication.find(base / "staging", base / "repo", TARGETS)
     sys.addaudithook(count)
-    assert publication is not None
-    publication.publish()
+    publication = publication_in(repository)
+    publication.prepare(ARTEFACTS)
+    superseded = publication.name_for_superseded()
+    record.write_text(superseded)
+    publication.reveal(DOCUMENT, superseded)
     os._exit(0)
 
 
-def test_what_stood_there_before_is_kept(staged: Publication) -> None:
-    folder = staged.repository / "docs/lineage/active/7-lld"
+def test_what_stood_there_before_is_kept(publication: Publication, repository: Path) -> None:
+    folder, target = repository / FOLDER, repository / DOCUMENT
     folder.mkdir(parents=True)
     (folder / "001-issue.md").write_text("old issue\n")
-    target = staged.repository / "docs/lld/active/LLD-007.md"
     target.parent.mkdir(parents=True)
     target.write_text("old design\n")
-    staged.publish()
-    seen = contents(staged.repository)
+    publish(publication)
+    publish(publication)
+    seen = contents(repository)
     assert seen["docs/lineage/superseded/7-lld-1/001-issue.md"] == "old issue\n"
     assert seen["docs/lineage/superseded/7-lld-1/LLD-007.md"] == "old design\n"
+    assert seen["docs/lineage/superseded/7-lld-2/001-issue.md"] == "issue\n"
     assert seen["docs/lld/active/LLD-007.md"] == "design\n"
 
 
-def test_a_link_in_the_place_of_the_document_is_replaced_and_not_followed(staged: Publication, tmp_path: Path) -> None:
+def test_a_link_in_the_place_of_the_document_is_replaced_and_not_followed(
+    publication: Publication, repository: Path, tmp_path: Path
+) -> None:
     victim = tmp_path / "victim"
     victim.write_text("precious\n")
-    target = staged.repository / "docs/lld/active/LLD-007.md"
+    target = repository / DOCUMENT
     target.parent.mkdir(parents=True)
     target.symlink_to(victim)
-    staged.publish()
+    publish(publication)
     assert victim.read_text() == "precious\n"
     assert target.read_text() == "design\n"
     assert not target.is_symlink()
 
 
-def test_a_folder_that_leads_outside_is_refused(staged: Publication, tmp_path: Path) -> None:
+def test_links_planted_at_the_hidden_names_are_removed_and_not_followed(
+    publication: Publication, repository: Path, tmp_path: Path
+) -> None:
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (victim / "precious").write_text("precious\n")
+    for path in (FOLDER, DOCUMENT):
+        planted = Path(publication._hidden(path))
+        planted.parent.mkdir(parents=True)
+        planted.symlink_to(victim)
+    publish(publication)
+    assert contents(repository) == WHOLE
+    assert contents(victim) == {"precious": "precious\n"}
+
+
+def test_a_folder_that_leads_outside_is_refused(publication: Publication, repository: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
-    (staged.repository / "docs").symlink_to(outside)
+    (repository / "docs").symlink_to(outside)
     with pytest.raises(BadInput, match="leads outside"):
-        staged.publish()
+        publish(publication)
     assert list(outside.iterdir()) == []
 
 
-def test_a_target_that_appeared_after_the_commit_is_kept_too(staged: Publication) -> None:
-    staged._prepare()
-    (staged.staging / "committed").write_text(staged._free_name())
-    folder = staged.repository / "docs/lineage/active/7-lld"
+def test_a_target_that_appeared_after_the_commit_is_kept_too(publication: Publication, repository: Path) -> None:
+    publication.prepare(ARTEFACTS)
+    superseded = publication.name_for_superseded()
+    folder = repository / FOLDER
     folder.mkdir(parents=True)
     (folder / "001-issue.md").write_text("from a checkout\n")
-    staged.publish()
-    seen = contents(staged.repository)
+    publication.reveal(DOCUMENT, superseded)
+    seen = contents(repository)
     assert seen.pop("docs/lineage/superseded/7-lld-1/001-issue.md") == "from a checkout\n"
     assert seen == WHOLE
 
@@ -149,17 +186,18 @@ def test_a_target_that_appeared_after_the_commit_is_kept_too(staged: Publication
 def test_a_design_of_ours_goes_when_it_is_no_longer_approved_and_one_by_hand_stays(tmp_path: Path) -> None:
     for text, stays in (("<!-- agentos: workflow=lld/1 -->\n", False), ("by hand\n", True)):
         repository = tmp_path / str(stays)
-        document = repository / TARGETS.document
+        document = repository / DOCUMENT
         document.parent.mkdir(parents=True)
         document.write_text(text)
-        stage(tmp_path / "staging", Artefacts({"001-issue.md": "x"}), Outcome(State.NEEDS_REVISION), "digest")
-        publication = Publication.find(tmp_path / "staging", repository, TARGETS)
-        assert publication is not None
-        publication.publish()
+        publish(publication_in(repository), Artefacts({"001-issue.md": "x"}))
         assert document.exists() is stays
 
 
-@pytest.mark.parametrize("manifest", ["{}", "[]", "", '{"outcome": {}, "digest": 1, "nonce": "../x"}'])
-def test_a_manifest_that_makes_no_sense_is_no_publication(staged: Publication, manifest: str) -> None:
-    (staged.staging / "manifest.json").write_text(manifest)
-    assert Publication.find(staged.staging, staged.repository, TARGETS) is None
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written_is_told_by_its_own_name(publication: Publication, repository: Path) -> None:
+    folder = repository / "docs/lineage/active"
+    folder.mkdir(parents=True)
+    folder.chmod(0o500)
+    with pytest.raises(OSError, match="cannot be written") as caught:
+        publish(publication)
+    assert caught.value.filename == str(folder)

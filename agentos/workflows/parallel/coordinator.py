@@ -79,6 +79,8 @@ class _Run:
     in_slots: set[int] = field(default_factory=set)
     """Those of the running that hold a place of the limited number."""
     interrupted: set[int] = field(default_factory=set)
+    jobs: SimpleQueue[Callable[[], None] | None] = field(default_factory=SimpleQueue)
+    threads: int = 0
     next_position: int = 0
     stop_deadline: float | None = None
 
@@ -86,13 +88,29 @@ class _Run:
     def has_more(self) -> bool:
         return self.next_position < len(self.ids)
 
+    def do(self, job: Callable[[], None]) -> None:
+        """Have a thread do a job that counts among the running: one that has ended its last, or else a new one."""
+        self.jobs.put(job)
+        if len(self.running) > self.threads:
+            self.threads += 1
+            threading.Thread(target=self._work, name=f"workflow-{self.threads}", daemon=True).start()
+
+    def dismiss(self) -> None:
+        """Let every thread end that has no job."""
+        for _ in range(self.threads):
+            self.jobs.put(None)
+
+    def _work(self) -> None:
+        while (job := self.jobs.get()) is not None:
+            job()
+
     def unfinished(self) -> list[str]:
         """Return the ids that did not end: those begun, then those never started."""
         return [self.ids[p] for p in sorted(self.running | self.interrupted)] + self.ids[self.next_position :]
 
 
 class ParallelCoordinator:
-    """Run a callable over items, `max_workers` at a time, each on a thread of its own.
+    """Run a callable over items, `max_workers` at a time, each on a thread.
 
     The main loop owns all bookkeeping and reacts to messages; a worker thread only runs the callable and reports.
     So an item that raises, exits or hangs costs itself only. On shutdown nothing new starts, what ended is
@@ -165,6 +183,7 @@ class ParallelCoordinator:
         finally:
             # Reset at the end and not at the start, or a signal that came just before would be forgotten.
             self._shutdown_requests, self._is_draining = 0, False
+            run.dismiss()
             self._unfinished = run.unfinished()
         if len(run.results) + len(self._unfinished) != len(ids):
             raise AssertionError("every item ends once: finished and unfinished must add up")
@@ -235,7 +254,7 @@ class ParallelCoordinator:
             self._here.place = run, position
             run.messages.put(_Finished(position, self._run_one(item_id, item, worker_func)))
 
-        threading.Thread(target=work, name=f"workflow-{item_id}", daemon=True).start()
+        run.do(work)
         if self._on_start is not None:
             self._on_start(run.stats)
 
