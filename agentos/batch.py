@@ -178,7 +178,7 @@ class _Batch:
             workers=self._workers,
             console=self._console,
             forget_answers=lambda task: self._journal.forget_item(preview.key, task.workflow, task.item),
-            free_slot=self._coordinator.free_slot,
+            slot_release=self._coordinator.slot_release,
             stopping=self._stopping,
             drafter=options.drafter,
             reviewer=options.reviewer,

@@ -25,7 +25,7 @@ from agentos.report.summary import COMPLETE, HELD, Entry
 from agentos.scratch import Scratch
 from agentos.task import ENDED, Failure, Outcome, State, Task, failed
 from agentos.wording import count, describe_seconds
-from agentos.workers import Assignment, Event, Exit, Workers
+from agentos.workers import DECIDED, Assignment, Event, Exit, Workers
 
 RETRYABLE = frozenset({Failure.INFRA, Failure.PROVIDER, Failure.MODEL_FORMAT})
 FIRST_BACKOFF = 0.5
@@ -48,8 +48,8 @@ class Run:
     workers: Workers
     console: Console
     forget_answers: Callable[[Task], None]
-    free_slot: Callable[[], None]
-    """Told when an item's process is done and only its files remain to be put in place."""
+    slot_release: Callable[[], Callable[[], None]]
+    """Gives what lets the next item start when only the files of this one remain to be put in place."""
     stopping: threading.Event
     """Set when the run ends early, so that nothing is tried again."""
     drafter: str
@@ -157,8 +157,11 @@ class _Item:
     def _run_worker(self, source: Source, audit: Audit) -> Exit:
         console = self._run.console
         capture = console.capture(self._task.label, Path(self._log))
+        release_slot = self._run.slot_release()
 
         def note(event: Event) -> None:
+            if event["event"] == DECIDED:
+                release_slot()
             audit.record(str(event["event"]), event)
             if console.verbose > 1 or (console.verbose and event["event"] == "call"):
                 told = ", ".join(f"{name} {value}" for name, value in event.items() if name != "traceback")
@@ -166,9 +169,6 @@ class _Item:
 
         try:
             exit = self._run.workers.run(self._assignment(source), self._lock, capture, note, self._run.timeout)
-            if exit.outcome is not None and exit.outcome.state in ENDED:
-                # Not after a failure: that may be the one that halts the batch.
-                self._run.free_slot()
         finally:
             capture.close_write_ends()
             if not capture.wait_drained(OUTPUT_PATIENCE):

@@ -41,6 +41,8 @@ class Exit:
 
 
 Event = Mapping[str, Any]
+DECIDED = "decided"
+"""The event after which a worker has only to write down its results."""
 
 
 class Output(Protocol):

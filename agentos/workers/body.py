@@ -20,7 +20,7 @@ from agentos.files import remove_tree
 from agentos.gateway.client import Asker, GatewayClient
 from agentos.providers import Completion
 from agentos.task import Failure, Outcome, State, failed
-from agentos.workers import Assignment
+from agentos.workers import DECIDED, Assignment
 from agentos.workers.channel import Channel, Message
 from agentos.workers.messages import assignment_from_json
 from agentos.workflows import runner
@@ -146,14 +146,17 @@ def _observer(send: Send) -> Callable[[str, str], None]:
     """Return what the steps tell: the line that people see, and the events of the audit."""
     started: dict[str, float] = {}
 
-    def observe(what: str, node: str) -> None:
-        if what == "started":
-            print(f">>> Executing: {node}", flush=True)
-            started[node] = time.monotonic()
-            send({"op": "event", "event": "node-started", "node": node})
-        else:
-            seconds = round(time.monotonic() - started[node], 4)
-            send({"op": "event", "event": "node-finished", "node": node, "seconds": seconds})
+    def observe(what: str, name: str) -> None:
+        match what:
+            case "started":
+                print(f">>> Executing: {name}", flush=True)
+                started[name] = time.monotonic()
+                send({"op": "event", "event": "node-started", "node": name})
+            case "finished":
+                seconds = round(time.monotonic() - started[name], 4)
+                send({"op": "event", "event": "node-finished", "node": name, "seconds": seconds})
+            case "decided":
+                send({"op": "event", "event": DECIDED, "state": name})
 
     return observe
 

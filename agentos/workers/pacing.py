@@ -34,7 +34,13 @@ class Pace:
     """Turns for the workers of one machine, in order of arrival."""
 
     def __init__(self, at_once: int) -> None:
-        self._places = asyncio.Semaphore(max(1, at_once))
+        self._at_once = max(1, at_once)
+        self._places = asyncio.Semaphore(self._at_once)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody has a turn, so that there is time for what is not urgent."""
+        return self._places._value == self._at_once
 
     async def take_turn(self) -> Turn:
         """Wait for a turn."""

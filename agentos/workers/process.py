@@ -26,7 +26,7 @@ from agentos.workers.pacing import Pace
 T = TypeVar("T")
 KILL_AFTER = 3.5
 TIMEOUT_GRACE = 1.0
-REFILL_AFTER = 0.1
+LATEST_REFILL = 0.6
 REFILL_EVERY = 0.03
 LOOK_EVERY = 0.05
 LINGERING = 2.0
@@ -44,8 +44,8 @@ class _Running:
 class ProcessWorkers:
     """Workers on this machine. An event loop on a thread of its own talks to all of them and to the gateway.
 
-    Workers are forked ahead of their work, as many as may run at once, and replaced a moment after they were taken,
-    when the machine is likely to wait for models anyway.
+    Workers are forked ahead of their work, as many as may run at once. One that was taken is replaced when nobody
+    computes, because all wait for models; at the latest after a while.
     """
 
     def __init__(
@@ -61,6 +61,8 @@ class ProcessWorkers:
         self._running: dict[int, _Running] = {}
         self._spares: deque[Worker] = deque()
         self._at_once = at_once
+        self._refill_by: float | None = None
+        """When spares are forked even if somebody computes; None when none is to be forked."""
         self._still_to_come = in_all
         self._pace = Pace(os.cpu_count() or 1)
         self._is_stopping = False
@@ -159,7 +161,9 @@ class ProcessWorkers:
         server = await self._living_server()
         await server.wait_ready()
         self._still_to_come -= 1
-        self._loop.call_later(REFILL_AFTER, self._refill)
+        if self._refill_by is None:
+            self._refill_by = time.monotonic() + LATEST_REFILL
+            self._loop.call_later(REFILL_EVERY, self._refill)
         while self._spares:
             spare = self._spares.popleft()
             if spare.is_alive:
@@ -172,12 +176,15 @@ class ProcessWorkers:
     def _refill(self) -> None:
         """Fork one more worker ahead, and the next a moment later: their rehearsals should disturb nobody."""
         if self._server is None or not self._server.is_alive or not self._is_short_of_spares:
+            self._refill_by = None
             return
-        try:
-            self._spares.append(self._server.fork())
-        except (ForkServerDied, OSError):
-            # Whoever needs a worker will hear of it.
-            return
+        if self._pace.is_idle or time.monotonic() >= (self._refill_by or 0.0):
+            try:
+                self._spares.append(self._server.fork())
+            except (ForkServerDied, OSError):
+                # Whoever needs a worker will hear of it.
+                self._refill_by = None
+                return
         self._loop.call_later(REFILL_EVERY, self._refill)
 
     async def _run(

@@ -54,6 +54,7 @@ async def run_job(job: Job, ask: Ask, observe: Callable[[str, str], None], notic
         state = await _run_graph(job, checkpoint, context)
         outcome = _outcome(state)
         checkpoint.complete(outcome.to_json())
+        observe("decided", outcome.state)
     job.publication.prepare(artefacts_of(kind, state))
     return outcome
 

@@ -19,6 +19,7 @@ MODEL = "offline rules (no model was asked)"
 PURPOSES = frozenset({"lld.draft", "lld.review", "issue.draft", "issue.review"})
 _MALFORMED = '{"decision": "APPROVED", "summary": "cut off in the mid'
 _SCRIPTED = frozenset({FaultKind.REVISE, FaultKind.DISCUSS})
+_INSTEAD_OF_AN_ANSWER = frozenset({FaultKind.RATE_LIMIT, FaultKind.ERROR, FaultKind.MALFORMED})
 _LARGE = 50_000
 
 
@@ -35,20 +36,20 @@ class OfflineProvider:
         """Answer a draft in Markdown and a review as verdict JSON."""
         if request.purpose not in PURPOSES:
             raise ProviderError(f"offline: no rule answers {request.purpose!r}", failure="bad-input")
+        started = asyncio.get_running_loop().time()
         faults = self._strike(request)
-        if self._options.latency:
-            await asyncio.sleep(self._options.latency)
         if FaultKind.HANG in faults:
             await asyncio.Event().wait()
+        answer = "" if faults & _INSTEAD_OF_AN_ANSWER else await self._answer_soon(request, faults)
+        # Thinking is part of the time that a call takes, as it is with a model.
+        await asyncio.sleep(max(0.0, started + self._options.latency - asyncio.get_running_loop().time()))
         if FaultKind.RATE_LIMIT in faults:
             raise RateLimited(f"offline: simulated rate limit for {request.item}", delay=1)
         if FaultKind.ERROR in faults:
             raise ProviderError(f"offline: simulated error for {request.item}")
         if FaultKind.MALFORMED in faults:
             return Completion(_MALFORMED, MODEL)
-        if sum(len(value) for value in request.inputs.values()) > _LARGE:
-            return Completion(await asyncio.to_thread(self._answer, request, faults), MODEL)
-        return Completion(self._answer(request, faults), MODEL)
+        return Completion(answer, MODEL)
 
     def _strike(self, request: Request) -> frozenset[FaultKind]:
         """Return the faults that hit this call, counting it against those that strike a few times only."""
@@ -61,6 +62,11 @@ class OfflineProvider:
             if fault.times is None or self._struck[fault, request.item] <= fault.times:
                 hit.add(fault.kind)
         return frozenset(hit)
+
+    async def _answer_soon(self, request: Request, faults: frozenset[FaultKind]) -> str:
+        if sum(len(value) for value in request.inputs.values()) > _LARGE:
+            return await asyncio.to_thread(self._answer, request, faults)
+        return self._answer(request, faults)
 
     def _answer(self, request: Request, faults: frozenset[FaultKind]) -> str:
         if request.purpose.endswith(".draft"):

@@ -199,10 +199,13 @@ class ParallelCoordinator:
         self._is_draining = True
         self._messages.put(_Wake())
 
-    def free_slot(self) -> None:
-        """Let the next item start although the worker function that calls this has some finishing to do."""
+    def slot_release(self) -> Callable[[], None]:
+        """Return what lets the next item start although the worker function that asks for it has some finishing to do.
+
+        It may be called from any thread, and more than once.
+        """
         run, position = self._here.place
-        run.messages.put(_SlotFree(position))
+        return lambda: run.messages.put(_SlotFree(position))
 
     def get_checkpoints(self) -> list[str]:
         """Return the ids of the last run that did not end, to be taken up again later."""
