@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import threading
 import time
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from agentos.console import Console
 from agentos.console.progress import Eta
 from agentos.errors import AgentOSError, UsageError
 from agentos.files import write_atomically
-from agentos.gateway.journal import MemoryJournal
-from agentos.gateway.keys import make_pool
+from agentos.gateway.budget import Caps, OverBudget
+from agentos.gateway.journal import item_key
+from agentos.gateway.opening import Means, open_journal, open_pool
+from agentos.gateway.prices import parse_dollars
 from agentos.gateway.server import Gateway
 from agentos.inbox import Reject
 from agentos.plan.halt import parse_halt
 from agentos.plan.preview import Options, Preview
-from agentos.report.summary import NOT_STARTED, Entry, Summary
+from agentos.redaction import redact_json
+from agentos.report.entries import NOT_STARTED, Entries, Entry
+from agentos.report.summary import Summary
 from agentos.scratch import Scratch
 from agentos.shutdown import Signals, handled
+from agentos.spending import Undertaking
 from agentos.supervision import Run, explain, supervise
 from agentos.task import Failure, State, Task, failed
-from agentos.wording import count, file_stamp, utc_now
+from agentos.wording import count, utc_now
 from agentos.workers.process import ProcessWorkers
 from agentos.workflows.parallel.coordinator import (
     Interrupted,
@@ -39,14 +46,14 @@ LAST_WORDS = 0.3
 
 
 def run_batch(
-    options: Options, preview: Preview, console: Console, environ: Mapping[str, str]
+    options: Options, preview: Preview, means: Means, console: Console, environ: Mapping[str, str]
 ) -> tuple[Summary, int | None]:
     """Run the selected items; return the summary and the signal that ended the run, if one did."""
     if not os.access(options.repository, os.W_OK):
         raise UsageError(f"{options.repository}: cannot be written to; check its permissions or give another --repo")
     preview.home.prepare(preview.key)
     try:
-        batch = _Batch(options, preview, console, environ)
+        batch = _Batch(options, preview, means, console, environ)
     except OSError as error:
         raise UsageError(f"the run cannot be set up: {explain(error)}; set AGENTOS_HOME elsewhere") from error
     try:
@@ -58,31 +65,41 @@ def run_batch(
 class _Batch:
     """One run from its first line to its summary."""
 
-    def __init__(self, options: Options, preview: Preview, console: Console, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, options: Options, preview: Preview, means: Means, console: Console, environ: Mapping[str, str]
+    ) -> None:
         self._options = options
         self._preview = preview
         self._console = console
         self._halt = parse_halt(options.halt)
-        self._journal = MemoryJournal()
-        self._pool = make_pool(environ, lambda text: console.say(text, important=True))
-        self._entries: dict[str, Entry] = {}
+        self._pool = open_pool(means, environ, preview.home.root, self._announce)
         self._refused: list[Entry] = []
         self._running: dict[str, float] = {}
         self._failures = 0
+        self._is_spent_out = False
         self._stopping = threading.Event()
         self._coordinator = ParallelCoordinator(
             options.parallel,
-            announce=lambda text: console.say(text, important=True),
+            announce=self._announce,
             handle_signals=False,
+            keep_results=False,
             capacity=self._pool.parallelism,
             on_start=self._show_progress,
             on_result=self._take_result,
             on_shutdown=self._stop_workers,
         )
         self._scratch = Scratch(preview.home.temporary)
-        self._name, self._folder = _make_run_folder(preview.home.logs)
+        self._name, self._folder = preview.home.make_run_folder()
+        self._entries = Entries(preview.selection.tasks, str(self._folder))
+        self._undertaking = Undertaking(
+            preview.home.root, preview.key, options.workflow, self._name, self._scratch.fresh()
+        )
+        self._journal = open_journal(means, preview.home.root, self._undertaking.name, self._announce)
+        self._gateway = Gateway(
+            self._journal, self._pool, caps=_caps(options), price=means.price, on_spent_out=self._stop_spending
+        )
         self._workers = ProcessWorkers(
-            Gateway(self._journal, self._pool),
+            self._gateway,
             self._scratch,
             environ,
             self._folder / "workers.log",
@@ -93,7 +110,10 @@ class _Batch:
         self._next_start = 0.0
         self._start_lock = threading.Lock()
         self._started, self._began = utc_now(), time.monotonic()
-        self._write("run.json", json.dumps(self._describe_run(), indent=1))
+        self._write("run.json", [redact_json(json.dumps(self._describe_run(), indent=1))])
+
+    def _announce(self, text: str) -> None:
+        self._console.say(text, important=True)
 
     def run(self) -> tuple[Summary, int | None]:
         """Run everything, and report whatever has ended even when the rest could not."""
@@ -117,6 +137,8 @@ class _Batch:
         with handled(signals):
             trouble = self._run_items()
             summary = self._summarise(signals.ending, trouble)
+        if not summary.is_unfinished:
+            self._undertaking.end()
         try:
             self._write("summary.json", summary.to_json_text())
         except OSError as error:
@@ -125,7 +147,16 @@ class _Batch:
 
     def close(self) -> None:
         """Remove what the run needed only for itself."""
+        self._journal.close()
+        self._pool.close()
         self._scratch.close()
+
+    def _stop_spending(self, error: OverBudget) -> None:
+        """Start nothing more once the money is spent; what needs no more calls may still end."""
+        if error.is_for_all and not self._is_spent_out:
+            self._is_spent_out = True
+            self._announce(str(error))
+            self._coordinator.drain()
 
     def _run_items(self) -> str:
         """Run the items; return what went wrong with the batch itself, empty when nothing did."""
@@ -136,12 +167,11 @@ class _Batch:
                 startup = self._workers.wait_ready(lambda: not self._coordinator.is_stopping)
                 if self._console.verbose:
                     self._console.say(f"workers ready after {startup:.2f} s")
-                self._coordinator.execute_parallel(tasks, self._run_one, lambda task: task.label)
+                self._coordinator.execute_parallel(range(len(tasks)), self._run_one, lambda at: tasks[at].label)
         except (AgentOSError, OSError, RuntimeError) as error:
             return explain(error)
         finally:
             self._stopping.set()
-            self._pool.close()
             self._workers.close()
             self._await_the_cut_off()
         return ""
@@ -151,20 +181,32 @@ class _Batch:
         while self._running and time.monotonic() < deadline:
             time.sleep(0.005)
 
-    def _run_one(self, task: Task, credential: str | None) -> Entry:
+    def _run_one(self, position: int, credential: str | None) -> str:
+        """Run the item at a position and return its status."""
         del credential
+        task = self._preview.selection.tasks[position]
         self._await_turn()
         self._running[task.label] = time.monotonic()
         try:
-            entry = supervise(self._shared(), task)
-            self._entries[task.label] = entry
+            entry = supervise(self._run_context, task)
+            entry = replace(entry, cost=self._gateway.take_cost(self._item_key(task)))
+            self._entries.put(position, entry)
+        except Exception as error:
+            # Our own code failed on it, and still it is accounted for.
+            entry = _crashed(task, error, time.monotonic() - self._running[task.label])
+            self._entries.put(position, entry)
+            self._console.tell(task.label, f"FAILED: {entry.message}", important=True)
         finally:
             del self._running[task.label]
         if entry.status == State.INTERRUPTED:
             raise Interrupted
-        return entry
+        return entry.status
 
-    def _shared(self) -> Run:
+    def _item_key(self, task: Task) -> str:
+        return item_key(self._preview.key, task.workflow, task.item)
+
+    @cached_property
+    def _run_context(self) -> Run:
         options, preview = self._options, self._preview
         return Run(
             name=self._name,
@@ -200,9 +242,7 @@ class _Batch:
             raise Interrupted
 
     def _take_result(self, result: WorkflowResult, stats: ProgressStats) -> None:
-        if not result.success:
-            self._take_crash(result)
-        if self._entries[result.item_id].is_failed:
+        if not result.success or result.value == State.FAILED:
             self._failures += 1
         self._eta.completed(result.duration, left=stats.total - stats.completed, now=time.monotonic())
         self._show_progress(stats)
@@ -214,13 +254,6 @@ class _Batch:
                 self._coordinator.request_shutdown()
             else:
                 self._coordinator.drain()
-
-    def _take_crash(self, result: WorkflowResult) -> None:
-        """Account for an item even when our own code failed on it."""
-        task = next(task for task in self._preview.selection.tasks if task.label == result.item_id)
-        outcome = failed(Failure.INFRA, f"internal error: {result.error}")
-        self._entries[task.label] = Entry(task, State.FAILED, outcome, outcome.message, result.duration)
-        self._console.tell(task.label, f"FAILED: {outcome.message}", important=True)
 
     def _show_progress(self, stats: ProgressStats) -> None:
         eta = self._eta.text(left=stats.total - stats.completed, now=time.monotonic())
@@ -248,11 +281,11 @@ class _Batch:
         self._refused.append(Entry(reject.task, State.FAILED, outcome, reject.reason))
 
     def _summarise(self, ending: int | None, trouble: str) -> Summary:
-        options, entries = self._options, []
-        ended, cut_off = dict(self._entries), dict(self._running)
-        for task in self._preview.selection.tasks:
-            status = State.INTERRUPTED if task.label in cut_off else NOT_STARTED
-            entries.append(ended.get(task.label) or Entry(task, status))
+        options, tasks = self._options, self._preview.selection.tasks
+        cut_off = set(self._running)
+        for position in range(len(tasks)) if cut_off else ():
+            if tasks[position].label in cut_off and self._entries[position].status == NOT_STARTED:
+                self._entries.put(position, Entry(tasks[position], State.INTERRUPTED))
         return Summary(
             run=self._name,
             workflow=options.workflow,
@@ -264,10 +297,11 @@ class _Batch:
             parallel=self._coordinator.max_workers,
             folder=str(self._folder),
             retry=options.retry,
-            entries=(*entries, *self._refused),
+            entries=_Chain((self._entries, self._refused)),
             is_interrupted=ending is not None
-            or any(entry.status in (NOT_STARTED, State.INTERRUPTED) for entry in entries),
+            or any(entry.status in (NOT_STARTED, State.INTERRUPTED) for entry in self._entries),
             trouble=trouble,
+            account=self._gateway.account,
         )
 
     def _describe_run(self) -> dict[str, Any]:
@@ -281,19 +315,25 @@ class _Batch:
             "items": len(self._preview.selection.tasks),
         }
 
-    def _write(self, name: str, text: str) -> None:
-        write_atomically(self._folder / name, text.encode(), temporary=self._scratch.fresh())
+    def _write(self, name: str, texts: Iterable[str]) -> None:
+        write_atomically(self._folder / name, (text.encode() for text in texts), temporary=self._scratch.fresh())
 
 
-def _make_run_folder(logs: Path) -> tuple[str, Path]:
-    """Create a folder of its own for this run, also when two runs start in the same second."""
-    stamp = file_stamp()
-    number = 1
-    while True:
-        name = stamp if number == 1 else f"{stamp}-{number}"
-        try:
-            (logs / name).mkdir(mode=0o700)
-        except FileExistsError:
-            number += 1
-            continue
-        return name, logs / name
+class _Chain:
+    """Several collections of entries one after the other, as often as somebody looks."""
+
+    def __init__(self, parts: Sequence[Iterable[Entry]]) -> None:
+        self._parts = parts
+
+    def __iter__(self) -> Iterator[Entry]:
+        return itertools.chain(*self._parts)
+
+
+def _caps(options: Options) -> Caps:
+    given = (options.max_cost, options.max_cost_per_item, options.max_cost_per_day)
+    return Caps(*(parse_dollars(text) if text else None for text in given))
+
+
+def _crashed(task: Task, error: Exception, seconds: float) -> Entry:
+    outcome = failed(Failure.INFRA, f"internal error: {str(error) or type(error).__name__}")
+    return Entry(task, State.FAILED, outcome, outcome.message, seconds)

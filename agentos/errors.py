@@ -6,7 +6,7 @@ AgentOSError
 ├── ItemError               one item ends here, the others go on; carries its failure class
 │   ├── BadInput            the item's own input cannot be used
 │   └── ModelFormat         a model's answer does not have the agreed form
-├── ProviderError           a completion could not be had; carries its failure class
+├── ProviderError           a completion could not be had; carries what that is a sign of
 │   └── RateLimited         the provider said "later" and how much later
 └── CheckpointCorrupt       a checkpoint database that cannot be trusted
 
@@ -14,6 +14,8 @@ A message says what is wrong, with which thing, and what to do now.
 """
 
 from __future__ import annotations
+
+from enum import StrEnum
 
 
 class AgentOSError(Exception):
@@ -46,20 +48,59 @@ class ModelFormat(ItemError):
     failure = "model-format"
 
 
-class ProviderError(AgentOSError):
-    """A provider could not give a completion."""
+class Sign(StrEnum):
+    """What a failed call is a sign of; decided by status and structured body, never by words in a message."""
 
-    def __init__(self, message: str, failure: str = "provider") -> None:
+    RATE_LIMIT = "rate-limit"
+    """The quota group has to rest for a while."""
+    QUOTA = "quota"
+    """The quota group is out until its quota is renewed."""
+    BILLING = "billing"
+    """The quota group is out until somebody pays."""
+    AUTH = "auth"
+    """The key is refused, now and always."""
+    OVERLOADED = "overloaded"
+    """The provider has too much to do, whoever asks."""
+    TRANSIENT = "transient"
+    """A fault that may be gone the next time."""
+    BAD_REQUEST = "bad-request"
+    """This very request is refused, now and always."""
+    BAD_ANSWER = "bad-answer"
+    """There is an answer, and it cannot be used."""
+    BUDGET = "budget"
+    """The call would cost more than is left to spend."""
+
+
+_FAILURES = {
+    Sign.AUTH: "auth",
+    Sign.BILLING: "auth",
+    Sign.BAD_REQUEST: "provider",
+    Sign.BAD_ANSWER: "model-format",
+    Sign.BUDGET: "budget",
+}
+
+
+class ProviderError(AgentOSError):
+    """A provider could not give a completion.
+
+    `failure` is the class that the item is reported under if it comes to that; `delay` is how many seconds the
+    provider itself asked to wait, None when it did not say.
+    """
+
+    def __init__(
+        self, message: str, failure: str = "", *, sign: Sign = Sign.TRANSIENT, delay: float | None = None
+    ) -> None:
         super().__init__(message)
-        self.failure = failure
+        self.sign = sign
+        self.delay = delay
+        self.failure = failure or _FAILURES.get(sign, "provider")
 
 
 class RateLimited(ProviderError):
     """The provider asked to wait `delay` seconds before this key is used again."""
 
     def __init__(self, message: str, delay: float) -> None:
-        super().__init__(message)
-        self.delay = delay
+        super().__init__(message, sign=Sign.RATE_LIMIT, delay=delay)
 
 
 class CheckpointCorrupt(AgentOSError):

@@ -6,6 +6,7 @@ import errno
 import os
 import secrets
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 
 from agentos.errors import BadInput
@@ -32,7 +33,9 @@ def read_regular(path: Path, limit: int) -> bytes:
         return file.read(limit + 1)[:limit]
 
 
-def write_atomically(path: Path, data: bytes, *, mode: int = PRIVATE_FILE, temporary: Path | None = None) -> None:
+def write_atomically(
+    path: Path, data: bytes | Iterable[bytes], *, mode: int = PRIVATE_FILE, temporary: Path | None = None
+) -> None:
     """Put `data` at `path` whole or not at all, also when the machine loses power meanwhile."""
     temporary = temporary or temporary_beside(path)
     try:
@@ -44,13 +47,14 @@ def write_atomically(path: Path, data: bytes, *, mode: int = PRIVATE_FILE, tempo
     sync_directory(path.parent)
 
 
-def write_new(path: Path, data: bytes, *, mode: int = PRIVATE_FILE, is_durable: bool = True) -> None:
+def write_new(path: Path, data: bytes | Iterable[bytes], *, mode: int = PRIVATE_FILE, is_durable: bool = True) -> None:
     """Create a file that was not there, follow no link; a durable one is on the disk when this returns."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     try:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(descriptor, view) :]
+        for part in (data,) if isinstance(data, bytes) else data:
+            view = memoryview(part)
+            while view:
+                view = view[os.write(descriptor, view) :]
         if is_durable:
             os.fsync(descriptor)
     except OSError as error:

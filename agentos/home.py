@@ -13,6 +13,7 @@ from pathlib import Path
 from agentos.errors import UsageError
 from agentos.files import list_names, make_private_directory
 from agentos.task import Task, Workflow
+from agentos.wording import file_stamp
 
 STATE_FOLDERS = ("checkpoints", "items", "locks")
 
@@ -86,6 +87,18 @@ class Home:
                 f"{self.root}: cannot be written ({error.strerror}); set AGENTOS_HOME to a folder that can"
             ) from error
         self.check_private(repository)
+
+    def make_run_folder(self) -> tuple[str, Path]:
+        """Create a folder of its own for a run, also when two runs start in the same second; return its name too."""
+        stamp, number = file_stamp(), 1
+        while True:
+            name = stamp if number == 1 else f"{stamp}-{number}"
+            try:
+                (self.logs / name).mkdir(mode=0o700)
+            except FileExistsError:
+                number += 1
+                continue
+            return name, self.logs / name
 
     def check_private(self, repository: str = "") -> None:
         """Refuse a home that another user owns or may write to, or whose folders are links to elsewhere."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from agentos.errors import BadInput
 from agentos.files import read_regular
 from agentos.processes import own_birth, process_birth
+from agentos.redaction import redact
 from agentos.wording import utc_now
 
 HOLDER_LIMIT = 65_536
@@ -100,6 +101,6 @@ def _try_lock(path: Path) -> ItemLock | None:
 
 
 def _write_holder(descriptor: int, command: str) -> None:
-    holder = {"pid": os.getpid(), "since": utc_now(), "command": command, "birth": own_birth()}
+    holder = {"pid": os.getpid(), "since": utc_now(), "command": redact(command), "birth": own_birth()}
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, json.dumps(holder).encode(), 0)

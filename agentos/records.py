@@ -8,11 +8,15 @@ from pathlib import Path
 
 from agentos.errors import BadInput
 from agentos.files import read_regular, write_atomically
+from agentos.redaction import redact
 from agentos.task import Failure, Outcome, State, Task
 from agentos.wording import utc_now
 
 SCHEMA = 1
 RECORD_LIMIT = 1_000_000
+
+_NAMES = frozenset({"item", "artefact", "superseded"})
+"""Fields that name what exists: changed, they would name nothing, and the item would be done again for ever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,4 +90,9 @@ def read_record(path: Path) -> Record | None:
 
 def write_record(path: Path, record: Record, temporary: Path) -> None:
     """Replace the record whole."""
-    write_atomically(path, json.dumps(asdict(record), indent=1).encode(), temporary=temporary)
+    data = {name: value if name in _NAMES else _redact(value) for name, value in asdict(record).items()}
+    write_atomically(path, json.dumps(data, indent=1).encode(), temporary=temporary)
+
+
+def _redact(value: object) -> object:
+    return redact(value) if isinstance(value, str) else value

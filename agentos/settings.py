@@ -85,6 +85,27 @@ def read_halt(given: Any) -> str:
     return str(given)
 
 
+def read_cap(given: Any) -> str:
+    """Read an amount of dollars and keep its text; an empty one is no cap."""
+    from agentos.gateway.prices import parse_dollars
+
+    if isinstance(given, bool):
+        raise ValueError(f"must be an amount of dollars, not {given!r}")
+    if str(given):
+        parse_dollars(str(given))
+    return str(given)
+
+
+def read_prices(given: Any) -> tuple[str, ...]:
+    """Read prices, as a list or with commas between them, and keep their text."""
+    from agentos.gateway.prices import parse_price
+
+    texts = [part for entry in (given if isinstance(given, list) else [given]) for part in str(entry).split(",")]
+    for text in texts:
+        parse_price(text)
+    return tuple(text.strip() for text in texts)
+
+
 SETTINGS = {
     setting.name: setting
     for setting in (
@@ -96,6 +117,10 @@ SETTINGS = {
         Setting("retries", read_whole(0), 0, "times a workflow is tried again after a fault that may pass"),
         Setting("delay", read_seconds, 0.0, "seconds between two starts"),
         Setting("halt", read_halt, "never", "when failures end the batch: never, soon|now,fail=N or fail=N%"),
+        Setting("max_cost", read_cap, "", "dollars that this run, reruns included, may cost at the most"),
+        Setting("max_cost_per_item", read_cap, "", "dollars that one item may cost at the most"),
+        Setting("max_cost_per_day", read_cap, "", "dollars that all runs of a day may cost at the most"),
+        Setting("price", read_prices, (), "what a model costs for a million tokens in and out, as P:MODEL=0.50/1.50"),
         Setting("color", read_choice("auto", "always", "never"), "auto", "colours: auto, always or never"),
     )
 }

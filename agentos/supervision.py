@@ -21,7 +21,7 @@ from agentos.plan.standing import is_complete
 from agentos.records import Record, read_record, write_record
 from agentos.recovery import publication_of, recover
 from agentos.report.audit import Audit
-from agentos.report.summary import COMPLETE, HELD, Entry
+from agentos.report.entries import COMPLETE, HELD, Entry, log_path
 from agentos.scratch import Scratch
 from agentos.task import ENDED, Failure, Outcome, State, Task, failed
 from agentos.wording import count, describe_seconds
@@ -74,10 +74,13 @@ def supervise(run: Run, task: Task) -> Entry:
         run.console.tell(task.label, message, important=True)
         return Entry(task, HELD, message=message)
     try:
-        return _Item(run, task, paths, lock.descriptor).bring_to_end()
+        entry = _Item(run, task, paths, lock.descriptor).bring_to_end()
+        if entry.status in ENDED or (entry.outcome is not None and entry.outcome.failure is Failure.MODEL_FORMAT):
+            # Of an item that goes on later every answer is kept; but answers that could not be read must be new ones.
+            run.forget_answers(task)
+        return entry
     finally:
         lock.release()
-        run.forget_answers(task)
 
 
 class _Item:
@@ -89,7 +92,7 @@ class _Item:
         self._paths = paths
         self._lock = lock
         self._publication = publication_of(task, paths, run.repository)
-        self._log = f"{run.folder}/{task.label}.log"
+        self._log = log_path(str(run.folder), task)
         self._attempts = 0
         self._digest = ""
         self._artefact = ""

@@ -6,6 +6,8 @@ import re
 import sys
 from typing import TextIO
 
+from agentos.redaction import redact
+
 SAFE = bytes(range(0x20, 0x7F)) + b"\n\t"
 """Bytes that a terminal shows as they are."""
 
@@ -54,9 +56,9 @@ def clean_text(text: str, encoding: str = "utf-8") -> bytes:
 
 
 def print_clean(text: str, stream: TextIO | None = None) -> None:
-    """Write words that may quote anybody to a stream, without control characters and whatever its encoding."""
+    """Write words that may quote anybody to a stream, without keys or control characters, whatever its encoding."""
     stream = stream or sys.stdout
-    data = clean(text.encode("utf-8", "backslashreplace"), encoding=stream.encoding or "utf-8")
+    data = clean(redact(text).encode("utf-8", "backslashreplace"), encoding=stream.encoding or "utf-8")
     stream.flush()
     stream.buffer.write(data)
     stream.flush()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -172,9 +173,18 @@ class Running:
                 assert self.process.poll() is None or any(t.is_alive() for t in self.threads), self.text
                 self.changed.wait(min(left, 0.5))
 
+    def ends_within(self, seconds: float) -> bool:
+        """Wait for the end for so long; tell whether it came."""
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
     def finish(self) -> Finished:
         """Wait for the end."""
-        code = self.process.wait(PATIENCE)
+        assert self.ends_within(PATIENCE), f"did not end; {self._describe_threads()}; printed was:\n{self.text}"
+        code = self.process.returncode
         seconds = time.monotonic() - self.started
         for thread in self.threads:
             thread.join(PATIENCE)
@@ -194,6 +204,15 @@ class Running:
     def workers(self) -> list[psutil.Process]:
         """Return the worker processes that have work: not the fork server, not those that wait for work."""
         return [process for process in self.descendants() if process.ppid() != self.pid and _has_work(process)]
+
+    def _describe_threads(self) -> str:
+        """Say what the kernel sees each thread of a command do that does not end."""
+        found = []
+        for task in Path(f"/proc/{self.pid}/task").glob("*"):
+            with contextlib.suppress(OSError):
+                found.append(f"{(task / 'comm').read_text().strip()}: {(task / 'wchan').read_text()}")
+        signals = [line for line in Path(f"/proc/{self.pid}/status").read_text().splitlines() if line[:3] == "Sig"]
+        return ", ".join([*found, *signals])
 
     @property
     def text(self) -> str:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 import threading
+from types import TracebackType
 
 
 def die_quietly_on_ctrl_c() -> None:
-    """Let Ctrl+C end the process at once and without a traceback, until a batch takes charge of it."""
+    """Let Ctrl+C end the process at once and without a traceback, and let no other traceback show a key."""
     import signal
 
+    # First of all, and with as little as possible imported before: until then Ctrl+C can fall into the interpreter's
+    # own start, which may lose it.
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+    _guard_tracebacks()
 
 
 def end_by_broken_pipe() -> int:
@@ -22,3 +28,40 @@ def end_by_broken_pipe() -> int:
 
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return die_by(signal.SIGPIPE)
+
+
+def _guard_tracebacks() -> None:
+    """Show errors that nobody caught without keys; hooks that somebody else has set stay."""
+    if sys.excepthook is sys.__excepthook__:
+        sys.excepthook = _show
+    if threading.excepthook is threading.__excepthook__:
+        threading.excepthook = _show_of_thread
+    if sys.unraisablehook is sys.__unraisablehook__:
+        sys.unraisablehook = _show_unraisable
+
+
+def _show(
+    kind: type[BaseException], error: BaseException | None, trace: TracebackType | None, heading: str = ""
+) -> None:
+    import traceback
+
+    from agentos.untrusted import print_clean
+
+    # Were this to fail, the interpreter would show the error as it is.
+    with contextlib.suppress(Exception):
+        print_clean(heading + "".join(traceback.format_exception(kind, error, trace)), sys.stderr)
+
+
+def _show_of_thread(args: threading.ExceptHookArgs) -> None:
+    if args.exc_type is not SystemExit:
+        name = args.thread.name if args.thread is not None else "without a name"
+        _show(args.exc_type, args.exc_value, args.exc_traceback, f"Exception in thread {name}:\n")
+
+
+def _show_unraisable(args: sys.UnraisableHookArgs) -> None:
+    _show(
+        args.exc_type,
+        args.exc_value,
+        args.exc_traceback,
+        f"{args.err_msg or 'Exception ignored in'}: {args.object!r}\n",
+    )

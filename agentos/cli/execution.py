@@ -5,16 +5,16 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-import traceback
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 
 from agentos.batch import run_batch
 from agentos.console import Console
 from agentos.errors import UsageError
+from agentos.gateway.opening import Means, gather_means
+from agentos.gateway.prices import parse_price
 from agentos.home import Home, repository_key
 from agentos.plan.preview import Options, Preview, look_ahead
-from agentos.providers import create_provider, parse_model_spec
 from agentos.recovery import tidy
 from agentos.report.summary import Summary
 from agentos.shutdown import die_by
@@ -30,9 +30,9 @@ def execute(options: Options, home: Home, args: argparse.Namespace, color: str, 
     """Run the batch, show its summary last, and return how it ended."""
     if find_spec("langgraph") is None:
         raise UsageError(f"langgraph is missing from {sys.executable}; use the Python of the project's environment")
-    for model in (options.drafter, options.reviewer):
-        create_provider(parse_model_spec(model))
     home.check_private()
+    prices = dict(parse_price(text) for text in options.price)
+    means = gather_means((options.drafter, options.reviewer), environ, home.root, prices)
     tidy(home, repository_key(options.repository), options.repository)
     preview = look_ahead(options, home)
     if not preview.selection.tasks and not preview.selection.rejects:
@@ -50,9 +50,10 @@ def execute(options: Options, home: Home, args: argparse.Namespace, color: str, 
     try:
         console.start()
         try:
-            _warn(options, console)
-            summary, ending = run_batch(options, preview, console, environ)
-            console.data(clean_text(_render(summary, args)).decode())
+            _warn(means, console)
+            summary, ending = run_batch(options, preview, means, console, environ)
+            for text in _render(summary, args):
+                console.data(clean_text(text).decode())
             if ending is None:
                 # Nobody is in a hurry: a reader that pages through the output gets all of it.
                 console.close(timeout=A_DAY)
@@ -63,7 +64,7 @@ def execute(options: Options, home: Home, args: argparse.Namespace, color: str, 
     except Exception as error:
         print_clean(f"{options.retry[0]}: internal error: {error}\n", sys.stderr)
         if args.verbose:
-            traceback.print_exc()
+            sys.excepthook(*sys.exc_info())
         return 3
     if console.stdout_closed.is_set():
         return die_by(signal.SIGPIPE)
@@ -75,9 +76,9 @@ def execute(options: Options, home: Home, args: argparse.Namespace, color: str, 
 def _exit_code(summary: Summary) -> int:
     if summary.trouble:
         return 3
-    if summary.failed:
+    if summary.failed and not summary.is_out_of_money:
         return 1
-    return 75 if summary.is_interrupted else 0
+    return 75 if summary.is_unfinished else 0
 
 
 def _say_nothing_to_do(options: Options, preview: Preview, *, as_json: bool) -> int:
@@ -98,19 +99,21 @@ def _say_nothing_to_do(options: Options, preview: Preview, *, as_json: bool) -> 
         retry=options.retry,
         entries=(),
     )
-    print(summary.to_json_text(), end="")
+    print(*summary.to_json_text(), sep="", end="")
     return 0
 
 
-def _warn(options: Options, console: Console) -> None:
-    if options.drafter.split(":")[0] == "offline":
+def _warn(means: Means, console: Console) -> None:
+    for warning in means.warnings:
+        console.say(f"Warning: {warning}", important=True)
+    if means.is_offline:
         console.say("offline: designs are drafted and reviewed by rules, no model is asked")
 
 
-def _render(summary: Summary, args: argparse.Namespace) -> str:
+def _render(summary: Summary, args: argparse.Namespace) -> Iterable[str]:
     if args.json:
         return summary.to_json_text()
     if args.quiet:
         lines = [summary.counts_line(), summary.retry_line(), summary.trouble_line()]
-        return "".join(f"{line}\n" for line in lines if line)
-    return summary.render()
+        return [f"{line}\n" for line in lines if line]
+    return [summary.render()]

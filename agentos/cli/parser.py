@@ -22,11 +22,15 @@ exit codes:
 files:
   $AGENTOS_HOME/checkpoints/   one database for each unfinished workflow (default home: ~/.agentos)
   $AGENTOS_HOME/logs/parallel/ one folder for each run: logs, audit trails, summary.json
+  $AGENTOS_HOME/keys.toml      API keys, mode 0600, see: agentos keys --help
+  $AGENTOS_HOME/journal.db     every answer that was paid for, until its item has ended
   docs/briefs, docs/issues, docs/lld/active, docs/lineage   inside the repository
 
 environment:
   AGENTOS_HOME            where state and logs are
   AGENTOS_PARALLEL, AGENTOS_DRAFTER, ...   any setting, see: agentos config
+  GEMINI_API_KEY, ANTHROPIC_API_KEY, OPENAI_API_KEY   keys, also with _1, _2, ... or as ..._API_KEYS with commas
+  GOOGLE_GEMINI_BASE_URL, ANTHROPIC_BASE_URL, OPENAI_BASE_URL   another address, such as that of a local server
   AGENTOS_CREDENTIAL_LIMIT=N, AGENTOS_SIMULATE_429=true   rehearse a shortage of keys
   NO_COLOR, FORCE_COLOR   colours
 

@@ -21,6 +21,7 @@ examples:
   agentos lld --all --parallel 3     the same as: lld-workflow --all --parallel 3
   agentos issue --all --parallel 3   the same as: issue-workflow --all --parallel 3
   agentos status                     what is pending, running, interrupted, failed and done
+  agentos keys list                  every key, where it comes from and how it stands; also add, remove, check
   agentos config                     every setting and where its value comes from
   agentos completion bash            code for ~/.bashrc; also zsh, fish, powershell
 """
@@ -43,6 +44,10 @@ def _run(arguments: Sequence[str]) -> int:
         from agentos.cli import workflow
 
         return workflow.main(WORKFLOWS[arguments[0]], f"agentos {arguments[0]}", arguments[1:])
+    if arguments and arguments[0] == "keys" and "_ARGCOMPLETE" not in os.environ:
+        from agentos.cli import keys
+
+        return keys.main(arguments[1:])
     parser = build_parser()
     from agentos.cli.workflow import complete_if_asked
 
@@ -82,6 +87,11 @@ def build_parser() -> Parser:
         command = commands.add_parser(name, help=f"run the {name} workflow", add_help=False)
         if "_ARGCOMPLETE" in os.environ:
             add_arguments(command, workflow)
+    keys = commands.add_parser("keys", help="see, add, remove and check API keys", add_help=False)
+    if "_ARGCOMPLETE" in os.environ:
+        from agentos.cli.keys import add_commands
+
+        add_commands(keys)
     status = commands.add_parser("status", help="tell from disk how every item stands; writes nothing")
     config = commands.add_parser("config", help="show every setting and where it comes from")
     for command in (status, config):

@@ -96,7 +96,7 @@ def _add_item_arguments(parser: Parser, workflow: Workflow | None) -> None:
 def _add_run_arguments(parser: Parser) -> None:
     group = parser.add_argument_group("how to run them")
     add_parallel_arguments(group)  # type: ignore[arg-type]
-    for name in ("drafter", "reviewer", "max_rounds", "timeout", "retries", "delay", "halt"):
+    for name in ("drafter", "reviewer", "max_rounds", "max_cost", "timeout", "retries", "delay", "halt"):
         setting = SETTINGS[name]
         default = f" (default: {setting.default})" if setting.default else ""
         group.add_argument(
@@ -104,12 +104,14 @@ def _add_run_arguments(parser: Parser) -> None:
             metavar=_metavar(name),
             help=setting.help.replace("%", "%%") + default,
         )
+    group.add_argument("--price", action="append", metavar="P:MODEL=IN/OUT", help=SETTINGS["price"].help)
 
 
 def _metavar(name: str) -> str:
     return {
         "drafter": "P:MODEL",
         "reviewer": "P:MODEL",
+        "max_cost": "DOLLARS",
         "timeout": "SECONDS",
         "delay": "SECONDS",
         "halt": "RULE",
@@ -215,9 +217,11 @@ def _retry_command(args: argparse.Namespace, prog: str, workflow: Workflow, para
         command = [sys.argv[0] if sys.argv[0].endswith(prog) else prog, "--type", workflow.value]
     if args.repo is not None:
         command += ["--repo", str(args.repo)]
-    for name in ("drafter", "reviewer", "max_rounds"):
+    for name in ("drafter", "reviewer", "max_rounds", "max_cost"):
         if getattr(args, name) is not None:
             command += [f"--{name.replace('_', '-')}", str(getattr(args, name))]
+    for price in args.price or ():
+        command += ["--price", price]
     if parallel > 1:
         command += ["--parallel", str(parallel)]
     if args.redo:

@@ -24,6 +24,7 @@ from agentos.console.style import (
     wants_live_progress,
 )
 from agentos.console.writer import Writer
+from agentos.redaction import redact, redact_bytes
 from agentos.untrusted import clean_text
 
 __all__ = ["Capture", "Console", "Limits"]
@@ -138,8 +139,8 @@ class Console:
             data.put_source(lambda: _nothing(lambda: said.wait(_BARRIER)))
         data.put(self._stdout, text.encode(self._encoding, "backslashreplace"))
 
-    def capture(self, label: str, log: Path, redact: Callable[[bytes], bytes] | None = None) -> Capture:
-        """Begin to log and show the output of one worker."""
+    def capture(self, label: str, log: Path, redact: Callable[[bytes], bytes] | None = redact_bytes) -> Capture:
+        """Begin to log and show the output of one worker, after `redact`."""
         file = LogFile(log, self._complain)
         self._log_folder = str(log.parent)
         spool = self._open_spool(label, log)
@@ -171,7 +172,7 @@ class Console:
 
     def progress(self, done: int, total: int, *, running: int, failed: int, eta: str = "-", note: str = "") -> None:
         """Show how far the batch is: a live line on a terminal, a line for each completion elsewhere."""
-        before, self._progress = self._progress, Progress(done, total, running, failed, eta, note)
+        before, self._progress = self._progress, Progress(done, total, running, failed, eta, redact(note))
         if self._is_quiet:
             return
         if self._is_live:
@@ -203,7 +204,7 @@ class Console:
         self.say(problem, important=True)
 
     def _talk(self, prefix: str, text: str) -> None:
-        body = emphasize_failure(clean_text(text, self._encoding), color=self._color[self._stderr])
+        body = emphasize_failure(clean_text(redact(text), self._encoding), color=self._color[self._stderr])
         self._writers[self._stderr].put(self._stderr, prefix_lines(body + b"\n", prefix.encode()))
 
     def _renderer(self, label: str, descriptor: int, log: Path) -> LineRenderer | None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
+from agentos.documents.key_shapes import KEY_SHAPES
 from agentos.documents.markdown import Kind, Line
 
 _PLACEHOLDER = re.compile(
@@ -14,15 +15,15 @@ _PLACEHOLDER = re.compile(
     re.IGNORECASE,
 )
 _TOKEN = re.compile(
-    r"sk-(?:ant-|proj-)?[a-z0-9_-]{20,200}|gh[pousr]_[a-z0-9]{20,100}|github_pat_[a-z0-9_]{20,100}"
-    r"|akia[0-9a-z]{16}|aiza[0-9a-z_-]{30,60}|xox[abprs]-[a-z0-9-]{10,100}|glpat-[a-z0-9_-]{20,60}"
+    "|".join(start + rest for start, rest in KEY_SHAPES)
+    + r"|akia[0-9a-z]{16}|xox[abprs]-[a-z0-9-]{10,100}|glpat-[a-z0-9_-]{20,60}"
     r"|eyj[a-z0-9_-]{15,500}\.eyj[a-z0-9_-]{10,1000}|-----begin [a-z ]{0,30}private key-----"
     r"|://[^\s/:@]{1,60}:[^\s/:@<>{}$]{6,60}@"
     r"|(?:password|passwd|secret|api[_-]?key|token)[\"']?\s{0,3}[:=]\s{0,3}[\"'][^\s\"'{}<>$]{8,100}[\"']",
     re.IGNORECASE,
 )
 _TOKEN_STARTS = (
-    *("sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "akia", "aiza", "xox", "glpat-", "eyj"),
+    *("sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "akia", "aiza", "aq.", "xox", "glpat-", "eyj"),
     *("-----begin ", "://", "password", "passwd", "secret", "api_key", "api-key", "apikey", "token"),
 )
 _PLACEHOLDER_STARTS = (

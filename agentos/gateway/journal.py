@@ -1,12 +1,18 @@
-"""Remember every answer by what was asked, so that no question is asked twice."""
+"""Remember every call by what was asked: no question is paid for twice, and what was spent is known."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Protocol
 
+from agentos.gateway.budget import UNLIMITED, Caps, Scope, admit
 from agentos.providers import Completion, Request
+from agentos.wording import utc_now
+
+MOST = 10**15
+"""No count of tokens and no cost is kept above this, whatever a provider says: sums stay within 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +23,41 @@ class RequestKey:
     question: str
 
 
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """An answer that was paid for before."""
+
+    completion: Completion
+    cost: int
+    """Micro-dollars."""
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A call that is about to be sent."""
+
+    call_id: int
+    was_sent_before: bool
+    """Whether an earlier process sent this very request and its answer is lost: it is being asked again."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallCost:
+    """What the calls of one item at one node to one model came to."""
+
+    item: str
+    """As `item_key` names it."""
+    node: str
+    model: str
+    calls: int
+    repeated: int
+    input_tokens: int
+    output_tokens: int
+    cost: int
+    """Micro-dollars; calls without an answer count with what must be assumed spent."""
+
+
 def item_key(repository: str, workflow: str, item: str) -> str:
     """Name an item across repositories."""
     return f"{repository}/{workflow}/{item}"
@@ -24,38 +65,157 @@ def item_key(repository: str, workflow: str, item: str) -> str:
 
 def request_key(request: Request) -> RequestKey:
     """Name a request: the same question at the same place has the same key."""
-    asked = hashlib.sha256(f"{request.model}\0{request.prompt}".encode("utf-8", "surrogatepass")).hexdigest()
-    question = f"{request.node}/{request.round}/{request.attempt}/{asked}"
+    asked = f"{request.model}\0{request.schema}\0{request.max_output_tokens}\0{request.prompt}"
+    digest = hashlib.sha256(asked.encode("utf-8", "surrogatepass")).hexdigest()
+    question = f"{request.node}/{request.round}/{request.attempt}/{digest}"
     return RequestKey(item_key(request.repository, request.workflow, request.item), question)
 
 
 class Journal(Protocol):
-    """Where settled requests are kept."""
+    """Where calls are kept: each is written down before it is sent, and again when it has ended.
 
-    def settled(self, key: RequestKey) -> Completion | None:
+    A call that is cut off because its process ends is left as it is: whether the provider bills it is not known, so
+    it stays counted with its reservation, and the next process learns that it is asking again.
+    """
+
+    def settled(self, key: RequestKey) -> Settled | None:
         """Return the answer to a request that was settled before."""
 
-    def settle(self, key: RequestKey, completion: Completion) -> None:
-        """Keep the answer."""
+    def begin(self, key: RequestKey, request: Request, reservation: int, caps: Caps = UNLIMITED) -> Begun:
+        """Write down a call before it is sent; raise `OverBudget`, and write nothing, when a cap leaves no room."""
+
+    def settle(self, call_id: int, completion: Completion, cost: int, seconds: float) -> None:
+        """Keep the answer and what it cost."""
+
+    def abandon(self, call_id: int, reason: str, cost: int) -> None:
+        """Write down that a call failed; `cost` is what must be assumed spent, 0 for one that was refused."""
 
     def forget_item(self, repository: str, workflow: str, item: str) -> None:
-        """Drop the answers of an item that has ended."""
+        """Drop the answers of an item that has ended; what they cost stays."""
+
+    def spent(self, run: str | None = None, item: str | None = None, day: str | None = None) -> int:
+        """Sum up what must be assumed spent by a run, on an item (as `item_key` names it), on a UTC day."""
+
+    def costs(self, run: str) -> list[CallCost]:
+        """Return what a run's calls came to, by item, node and model."""
+
+    def repeated(self, run: str) -> int:
+        """Return how many calls of a run were asked again because an answer was lost."""
+
+    def close(self) -> None:
+        """Let go of whatever is held."""
+
+
+def keep_within(number: int) -> int:
+    """Return the number brought into the range of what is kept."""
+    return min(max(0, number), MOST)
+
+
+def today() -> str:
+    """Return the day that a call sent now counts for."""
+    return utc_now()[:10]
+
+
+@dataclass(slots=True)
+class _Call:
+    key: RequestKey
+    node: str
+    model: str
+    day: str
+    cost: int
+    is_under_way: bool = True
+    tokens: tuple[int, int] = (0, 0)
 
 
 class MemoryJournal:
-    """Keep answers for as long as their item runs: a worker that dies with its item is not paid for twice."""
+    """Keep calls for as long as the process lives: a worker that dies with its item is not paid for twice."""
 
-    def __init__(self) -> None:
-        self._answers: dict[str, dict[str, Completion]] = {}
+    def __init__(self, run: str = "") -> None:
+        self._run = run
+        self._calls: dict[int, _Call] = {}
+        self._last = 0
+        self._answers: dict[str, dict[str, Settled]] = {}
 
-    def settled(self, key: RequestKey) -> Completion | None:
+    def settled(self, key: RequestKey) -> Settled | None:
         """Return the answer to a request that was settled before."""
         return self._answers.get(key.item, {}).get(key.question)
 
-    def settle(self, key: RequestKey, completion: Completion) -> None:
-        """Keep the answer."""
-        self._answers.setdefault(key.item, {})[key.question] = completion
+    def begin(self, key: RequestKey, request: Request, reservation: int, caps: Caps = UNLIMITED) -> Begun:
+        """Write down a call before it is sent."""
+        reservation, day = keep_within(reservation), today()
+
+        def calls(scope: Scope) -> Iterable[_Call]:
+            item = key.item if scope is Scope.ITEM else None
+            return self._select(item, day if scope is Scope.DAY else None)
+
+        refusal = admit(
+            caps,
+            reservation,
+            spent=lambda scope: sum(call.cost for call in calls(scope)),
+            under_way=lambda scope: sum(call.cost for call in calls(scope) if call.is_under_way),
+        )
+        if refusal is not None:
+            raise refusal
+        self._last += 1
+        self._calls[self._last] = _Call(key, request.node, request.model, day, reservation)
+        return Begun(self._last, was_sent_before=False)
+
+    def settle(self, call_id: int, completion: Completion, cost: int, seconds: float) -> None:
+        """Keep the answer and what it cost."""
+        call = self._end(call_id, cost)
+        usage = completion.usage
+        answer = Settled(replace(completion, allowance=None), call.cost, seconds)
+        call.tokens = (keep_within(usage.input_tokens), keep_within(usage.output_tokens))
+        self._answers.setdefault(call.key.item, {})[call.key.question] = answer
+
+    def abandon(self, call_id: int, reason: str, cost: int) -> None:
+        """Write down that a call failed."""
+        del reason
+        self._end(call_id, cost)
 
     def forget_item(self, repository: str, workflow: str, item: str) -> None:
-        """Drop the answers of an item, so that memory does not grow with the run."""
-        self._answers.pop(item_key(repository, workflow, item), None)
+        """Drop the answers of an item, and the calls that cost nothing, so that memory does not grow with the run."""
+        name = item_key(repository, workflow, item)
+        self._answers.pop(name, None)
+        free = [
+            n for n, call in self._calls.items() if call.key.item == name and not call.cost and not call.is_under_way
+        ]
+        for number in free:
+            del self._calls[number]
+
+    def spent(self, run: str | None = None, item: str | None = None, day: str | None = None) -> int:
+        """Sum up what must be assumed spent."""
+        return sum(call.cost for call in self._select(item, day)) if run in (None, self._run) else 0
+
+    def costs(self, run: str) -> list[CallCost]:
+        """Return what a run's calls came to, by item, node and model."""
+        groups: dict[tuple[str, str, str], list[_Call]] = {}
+        for call in self._calls.values() if run == self._run else ():
+            groups.setdefault((call.key.item, call.node, call.model), []).append(call)
+        return [
+            CallCost(
+                *group,
+                calls=len(calls),
+                repeated=0,
+                input_tokens=sum(call.tokens[0] for call in calls),
+                output_tokens=sum(call.tokens[1] for call in calls),
+                cost=sum(call.cost for call in calls),
+            )
+            for group, calls in sorted(groups.items())
+        ]
+
+    def repeated(self, run: str) -> int:
+        """Return 0: what would have to be asked again is forgotten with the process."""
+        del run
+        return 0
+
+    def close(self) -> None:
+        """Do nothing: memory needs no closing."""
+
+    def _select(self, item: str | None, day: str | None) -> Iterable[_Call]:
+        return (c for c in list(self._calls.values()) if item in (None, c.key.item) and day in (None, c.day))
+
+    def _end(self, call_id: int, cost: int) -> _Call:
+        call = self._calls[call_id]
+        call.cost, call.is_under_way = keep_within(cost), False
+        return call

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
 
-from agentos.errors import ProviderError, RateLimited
+from agentos.errors import ProviderError, Sign
 
-MAX_RETRIES = 2
+MAX_RETRIES = 3
 FIRST_DELAY = 0.5
+LONGEST_DELAY = 30.0
+MOST_OVERLOADS = 30
+UNTOLD_REST = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Rest:
-    """Let the key rest and ask again with another; this is no fault of the request and costs no retry."""
+class AskAgain:
+    """Ask again after a delay; a fault that is none of the request's own costs no retry."""
 
     delay: float
-
-
-@dataclass(frozen=True, slots=True)
-class Retry:
-    """Ask again after a delay."""
-
-    delay: float
+    costs_retry: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +27,39 @@ class GiveUp:
     """Report the error to the workflow."""
 
 
-Decision = Rest | Retry | GiveUp
+Decision = AskAgain | GiveUp
+
+GIVE_UP = GiveUp()
 
 
-def after(error: ProviderError, retries: int) -> Decision:
-    """Decide by the kind of error and by how many retries were spent on this request."""
-    if isinstance(error, RateLimited):
-        return Rest(error.delay)
-    if error.failure == "provider" and retries < MAX_RETRIES:
-        return Retry(FIRST_DELAY * 2**retries)
-    return GiveUp()
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What a request has been through."""
+
+    retries: int = 0
+    overloads: int = 0
+
+
+def after(error: ProviderError, record: Record, *, has_key: bool) -> Decision:
+    """Decide by what the error is a sign of, by what the request has been through, and by who keeps the rest.
+
+    With a key, rests are the pool's: the request goes back in line at once, gets another key, or waits there, or is
+    told that no key can come. Without one the request itself waits.
+    """
+    rest = 0.0 if has_key else (UNTOLD_REST if error.delay is None else error.delay)
+    match error.sign:
+        case Sign.RATE_LIMIT | Sign.QUOTA:
+            return AskAgain(rest)
+        case Sign.AUTH | Sign.BILLING:
+            return AskAgain(0.0) if has_key else GIVE_UP
+        case Sign.OVERLOADED:
+            return AskAgain(rest) if record.overloads < MOST_OVERLOADS else GIVE_UP
+        case Sign.TRANSIENT if error.failure == "provider" and record.retries < MAX_RETRIES:
+            delay = min(LONGEST_DELAY, FIRST_DELAY * 2**record.retries)
+            return AskAgain(max(error.delay or 0.0, delay) * random.uniform(0.8, 1.2), costs_retry=True)
+    return GIVE_UP
+
+
+def may_have_cost(error: ProviderError) -> bool:
+    """Tell whether the provider may bill the failed call: it does not bill what it refused."""
+    return error.sign in (Sign.TRANSIENT, Sign.BAD_ANSWER)

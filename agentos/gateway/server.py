@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
-from agentos.errors import ProviderError
+from agentos.errors import ProviderError, Sign
 from agentos.gateway import policy
-from agentos.gateway.journal import Journal, RequestKey, request_key
-from agentos.gateway.keys import KeyPool
-from agentos.providers import Completion, Provider, Request, create_provider, parse_model_spec
+from agentos.gateway.account import Account
+from agentos.gateway.budget import UNLIMITED, Caps, OverBudget
+from agentos.gateway.journal import Begun, Journal, RequestKey, request_key
+from agentos.gateway.prices import FREE, Price, cost_of, worst_case
+from agentos.keys.pool import Lease, Pool
+from agentos.providers import Completion, ModelSpec, Provider, Request, create_provider, parse_model_spec
+from agentos.redaction import redact_registered
+
+CHARACTERS_A_TOKEN = 4
+TYPICAL_ANSWER = 4_000
+"""Tokens that an answer is taken for until the first answers have shown what is usual."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +29,15 @@ class Answer:
 
     completion: Completion
     from_journal: bool = False
+    was_asked_before: bool = False
+    """Whether an earlier run had sent this question and was killed before the answer came."""
     retries: int = 0
     waited: float = 0.0
     """Seconds spent waiting for a key."""
+    cost: int = 0
+    """Micro-dollars."""
+    key: str = ""
+    """Name of the key that was used."""
 
 
 class Gateway:
@@ -31,62 +47,165 @@ class Gateway:
     answer is in the journal when the item is taken up again.
     """
 
-    def __init__(self, journal: Journal, pool: KeyPool, create: Callable[[str], Provider] | None = None) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        pool: Pool,
+        *,
+        caps: Caps = UNLIMITED,
+        price: Callable[[ModelSpec], Price] = lambda _: FREE,
+        create: Callable[[ModelSpec], Provider] = create_provider,
+        on_spent_out: Callable[[OverBudget], None] = lambda _: None,
+    ) -> None:
         self._journal = journal
         self._pool = pool
-        self._create = create or (lambda model: create_provider(parse_model_spec(model)))
+        self._caps = caps
+        self._price = price
+        self._create = create
+        self._on_spent_out = on_spent_out
         self._providers: dict[str, Provider] = {}
         self._under_way: dict[RequestKey, asyncio.Task[Answer]] = {}
+        self._settlements = asyncio.Event()
+        self._usual_answer: dict[str, float] = {}
+        self._costs: dict[str, int] = {}
+        self.account = Account()
 
     async def answer(self, request: Request) -> Answer:
         """Return the completion for a request, or raise `ProviderError`."""
         key = request_key(request)
         if settled := self._journal.settled(key):
-            return Answer(settled, from_journal=True)
+            self.account.from_journal += 1
+            return Answer(settled.completion, from_journal=True)
         call = self._under_way.get(key)
         if call is None:
-            call = asyncio.create_task(self._call(key, request))
+            call = asyncio.create_task(_Call(self, key, request).run())
             self._under_way[key] = call
             call.add_done_callback(lambda _: self._under_way.pop(key, None))
         return await asyncio.shield(call)
 
-    async def cancel_all(self) -> None:
-        """End every call that is under way, because the run ends."""
+    def take_cost(self, item: str) -> int:
+        """Return what this run has spent on an item, which has ended; may be called from any thread."""
+        return self._costs.pop(item, 0)
+
+    async def close(self) -> None:
+        """End every call that is under way and let go of all connections, because the run ends."""
         calls = list(self._under_way.values())
         for call in calls:
             call.cancel()
         await asyncio.gather(*calls, return_exceptions=True)
+        await asyncio.gather(*(provider.close() for provider in self._providers.values()), return_exceptions=True)
 
-    async def _call(self, key: RequestKey, request: Request) -> Answer:
-        provider = self._provider(request.model)
-        retries, waited = 0, 0.0
-        while True:
-            lease = await self._pool.lease(provider.needs_key)
-            waited += lease.waited
-            try:
-                completion = await provider.complete(request, lease.key)
-            except ProviderError as error:
-                decision = policy.after(error, retries)
-                match decision:
-                    case policy.Rest(delay=delay):
-                        await self._pool.rest(lease, delay)
-                        continue
-                    case policy.Retry(delay=delay):
-                        retries += 1
-                        self._pool.release(lease)
-                        await asyncio.sleep(delay)
-                        continue
-                    case policy.GiveUp():
-                        self._pool.release(lease)
-                        raise
-            except BaseException:
-                self._pool.release(lease)
-                raise
-            self._pool.release(lease)
-            self._journal.settle(key, completion)
-            return Answer(completion, retries=retries, waited=waited)
-
-    def _provider(self, model: str) -> Provider:
+    def provider(self, model: str) -> Provider:
+        """Return the provider of a model, made when it is first asked."""
         if model not in self._providers:
-            self._providers[model] = self._create(model)
+            self._providers[model] = self._create(parse_model_spec(model))
         return self._providers[model]
+
+
+class _Call:
+    """One request on its way through pool, budget, provider and journal."""
+
+    def __init__(self, gateway: Gateway, key: RequestKey, request: Request) -> None:
+        self._gateway = gateway
+        self._key = key
+        self._request = request
+        self._spec = parse_model_spec(request.model)
+        self._provider = gateway.provider(request.model)
+        self._price = gateway._price(self._spec)
+        self._reservation = worst_case(self._price, request)
+        self._record = policy.Record()
+        self._waited = 0.0
+        self._was_asked_before = False
+
+    async def run(self) -> Answer:
+        """Ask until there is an answer or no sense in asking."""
+        while True:
+            lease = await self._lease()
+            try:
+                begun = self._begin()
+            except OverBudget as error:
+                self._gateway._pool.give_back(lease)
+                await self._await_settlement(error)
+                continue
+            if begun.was_sent_before and not self._was_asked_before:
+                self._was_asked_before = True
+                self._gateway.account.repeated += 1
+            try:
+                return await self._ask(lease, begun)
+            except ProviderError as error:
+                await self._decide(error, lease)
+
+    async def _lease(self) -> Lease:
+        request, gateway = self._request, self._gateway
+        expected = len(request.prompt) // CHARACTERS_A_TOKEN
+        expected += int(gateway._usual_answer.get(request.purpose, TYPICAL_ANSWER))
+        label = f"{request.workflow.upper()}-{request.item}"
+        lease = await gateway._pool.lease(self._spec.provider, self._spec.model, expected, label)
+        if lease.key is None and self._provider.needs_key:
+            raise ProviderError(f"no {self._spec.provider} key; add one with: agentos keys add", sign=Sign.AUTH)
+        self._waited += lease.waited
+        return lease
+
+    def _begin(self) -> Begun:
+        return self._gateway._journal.begin(self._key, self._request, self._reservation, self._gateway._caps)
+
+    async def _await_settlement(self, error: OverBudget) -> None:
+        """Wait for calls under way to cost less than was set aside for them; give up when that cannot help."""
+        if not error.may_fit_later:
+            self._gateway._on_spent_out(error)
+            raise error
+        self._gateway._settlements.clear()
+        with suppress(TimeoutError):
+            # Other processes settle too, and of that no word comes.
+            async with asyncio.timeout(0.2):
+                await self._gateway._settlements.wait()
+
+    async def _ask(self, lease: Lease, begun: Begun) -> Answer:
+        gateway, journal, pool = self._gateway, self._gateway._journal, self._gateway._pool
+        started = time.monotonic()
+        try:
+            given = await self._provider.complete(self._request, lease.key.credential if lease.key else None)
+        except ProviderError as error:
+            spent = self._reservation if policy.may_have_cost(error) else 0
+            journal.abandon(begun.call_id, str(error), spent)
+            gateway.account.add_loss(self._request, spent)
+            self._count(spent)
+            pool.fail(lease, error)
+            raise
+        except BaseException:
+            # Cut off in mid-call: the journal keeps it as sent, as it may be billed and its answer is lost.
+            pool.fail(lease, ProviderError("cut off"))
+            raise
+        completion = replace(given, text=redact_registered(given.text))
+        # A server that does not count is assumed to charge all that it can.
+        is_counted = completion.usage.input_tokens or completion.usage.output_tokens
+        cost = cost_of(self._price, completion.usage) if is_counted else self._reservation
+        journal.settle(begun.call_id, completion, cost, time.monotonic() - started)
+        gateway.account.add(self._request, completion.usage, cost)
+        self._count(cost)
+        pool.succeed(lease, completion)
+        usual = gateway._usual_answer.get(self._request.purpose, float(completion.usage.output_tokens))
+        gateway._usual_answer[self._request.purpose] = 0.8 * usual + 0.2 * completion.usage.output_tokens
+        return Answer(
+            completion,
+            was_asked_before=self._was_asked_before,
+            retries=self._record.retries,
+            waited=self._waited,
+            cost=cost,
+            key=lease.key.fingerprint if lease.key else "",
+        )
+
+    def _count(self, cost: int) -> None:
+        costs = self._gateway._costs
+        costs[self._key.item] = costs.get(self._key.item, 0) + cost
+        self._gateway._settlements.set()
+
+    async def _decide(self, error: ProviderError, lease: Lease) -> None:
+        """Wait as the policy says, or raise the error."""
+        decision = policy.after(error, self._record, has_key=lease.key is not None)
+        if isinstance(decision, policy.GiveUp):
+            raise error
+        self._record = policy.Record(
+            self._record.retries + decision.costs_retry, self._record.overloads + (error.sign is Sign.OVERLOADED)
+        )
+        await asyncio.sleep(decision.delay)

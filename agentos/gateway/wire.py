@@ -20,7 +20,7 @@ def request_from_json(data: dict[str, Any]) -> Request:
 
 def completion_to_json(completion: Completion) -> dict[str, Any]:
     """Return the completion as JSON data."""
-    return asdict(completion)
+    return {"text": completion.text, "model": completion.model, "usage": asdict(completion.usage)}
 
 
 def completion_from_json(data: dict[str, Any]) -> Completion:

@@ -32,6 +32,11 @@ class Options:
     retry: tuple[str, ...]
     """The command that takes `--ids` to run items again."""
     brief: Path | None = None
+    max_cost: str = ""
+    """Dollars, as the next two; empty for no cap."""
+    max_cost_per_item: str = ""
+    max_cost_per_day: str = ""
+    price: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,11 @@ from typing import Protocol
 from agentos.errors import UsageError
 
 PROVIDERS: Mapping[str, str] = {
+    "anthropic": "agentos.providers.anthropic",
+    "claude-cli": "agentos.providers.claude_cli",
+    "gemini": "agentos.providers.gemini",
     "offline": "agentos.providers.offline",
+    "openai": "agentos.providers.openai",
 }
 
 
@@ -48,6 +52,8 @@ class Request:
     """The parts that the prompt was rendered from, for a provider that is no language model."""
     schema: str = ""
     """Name of the JSON schema that the answer must follow, or empty for Markdown."""
+    max_output_tokens: int = 32_000
+    """What the answer may be long at the most; also what is reserved for it in the budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +65,19 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class Allowance:
+    """What a provider's headers say about a quota group; None where they say nothing."""
+
+    requests_limit: int | None = None
+    requests_left: int | None = None
+    requests_reset: float | None = None
+    """Seconds until all requests are allowed again."""
+    tokens_limit: int | None = None
+    tokens_left: int | None = None
+    tokens_reset: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Completion:
     """A model's whole answer."""
 
@@ -66,16 +85,33 @@ class Completion:
     model: str
     """What answered, in words fit for a report: `offline rules`, `gemini-3-pro`."""
     usage: Usage = field(default_factory=Usage)
+    allowance: Allowance | None = None
+    """What the provider said about its limits; of use to the key pool only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """What a provider is asked with: never shown, never sent to a worker."""
+
+    secret: str = field(repr=False)
+    base_url: str = ""
+    """Where to ask instead of the provider's own address."""
 
 
 class Provider(Protocol):
-    """Something that answers requests."""
+    """Something that answers requests of one model."""
 
     needs_key: bool
     """Whether a key must be leased from the pool for a call."""
 
-    async def complete(self, request: Request, key: str | None) -> Completion:
+    async def complete(self, request: Request, credential: Credential | None) -> Completion:
         """Answer the request, or raise `ProviderError`; cancellation must take effect at once."""
+
+    async def check(self, credential: Credential | None) -> str:
+        """Ask the cheapest question there is; return in a few words what answered, or raise `ProviderError`."""
+
+    async def close(self) -> None:
+        """Let go of connections that are kept for the next call."""
 
 
 def parse_model_spec(text: str) -> ModelSpec:

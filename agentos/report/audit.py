@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from agentos.redaction import redact_json
 from agentos.task import Task
 from agentos.wording import utc_now
 
@@ -38,7 +39,8 @@ class Audit:
             self._sequence += 1
             start = f'"schema": {SCHEMA}, "seq": {self._sequence}, "time": "{utc_now("milliseconds")}"'
             rest = {"event": event, **{name: value for name, value in (details or {}).items() if name not in _FIXED}}
-            data = f"{{{start}, {self._head}, {_encode(rest)[1:]}\n".encode("utf-8", "replace")
+            line = redact_json(f"{{{start}, {self._head}, {_encode(rest)[1:]}")
+            data = f"{line}\n".encode("utf-8", "replace")
             if self._is_torn:
                 data = b"\n" + data
             try:

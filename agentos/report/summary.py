@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import shlex
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
-from agentos.task import Outcome, State, Task
-from agentos.wording import describe_seconds
+from agentos.gateway.account import Account
+from agentos.gateway.prices import say_dollars
+from agentos.redaction import redact, redact_json
+from agentos.report.entries import COMPLETE, HELD, NOT_STARTED, Entry
+from agentos.task import Failure, State
+from agentos.wording import count, describe_seconds
 
 SCHEMA = 1
 LONG_TABLE = 200
-NOT_STARTED = "not-started"
-HELD = "held"
-COMPLETE = "complete"
 
 _WORDS = {
     State.APPROVED: "approved",
@@ -28,26 +30,6 @@ _WORDS = {
 }
 
 _NEEDS_NO_WORD = (State.APPROVED, State.INTERRUPTED, NOT_STARTED)
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """How one item fared in this run."""
-
-    task: Task
-    status: str
-    """A state, or one of `not-started`, `held`, `complete`."""
-    outcome: Outcome | None = None
-    message: str = ""
-    seconds: float = 0.0
-    attempts: int = 0
-    log: str = ""
-    artefact: str = ""
-
-    @property
-    def is_failed(self) -> bool:
-        """Whether the item failed."""
-        return self.status == State.FAILED
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +47,28 @@ class Summary:
     folder: str
     retry: tuple[str, ...]
     """The command that runs chosen items again, without the ids."""
-    entries: tuple[Entry, ...]
+    entries: Iterable[Entry]
+    """Looked through more than once."""
     is_interrupted: bool = False
     trouble: str = ""
     """What went wrong with the run itself."""
+    account: Account = field(default_factory=Account)
 
     @property
     def failed(self) -> list[Entry]:
         """The items that failed."""
         return [entry for entry in self.entries if entry.is_failed]
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether the same command has something to go on with: items cut off, never begun, or without money left."""
+        return self.is_interrupted or any(_is_budget(entry) for entry in self.entries)
+
+    @property
+    def is_out_of_money(self) -> bool:
+        """Whether a cap is all that has kept items from their end."""
+        failed = self.failed
+        return bool(failed) and all(_is_budget(entry) for entry in failed)
 
     def counts(self) -> dict[str, int]:
         """Return how many items ended in each status."""
@@ -83,12 +78,13 @@ class Summary:
         """Say it as `8 approved, 2 need revision` or `9 completed, 1 failed (LLD-42)`."""
         counts = Counter(entry.status for entry in self.entries)
         parts = [f"{counts[status]} {words}" for status, words in _WORDS.items() if counts[status]]
-        if not self.failed:
+        failed = self.failed
+        if not failed:
             return ", ".join(parts) or "nothing to do"
         ended = [status for status in (State.APPROVED, State.NEEDS_REVISION, State.NEEDS_DISCUSSION) if counts[status]]
-        names = ", ".join(entry.task.label for entry in self.failed[:20])
-        more = f" and {len(self.failed) - 20} more" if len(self.failed) > 20 else ""
-        line = f"{sum(counts[status] for status in ended)} completed, {len(self.failed)} failed ({names}{more})"
+        names = ", ".join(entry.task.label for entry in failed[:20])
+        more = f" and {len(failed) - 20} more" if len(failed) > 20 else ""
+        line = f"{sum(counts[status] for status in ended)} completed, {len(failed)} failed ({names}{more})"
         others = [status for status in _WORDS if counts[status] and status not in ended]
         line = ", ".join([line, *(f"{counts[status]} {_WORDS[status]}" for status in others)])
         if ended in ([], [State.APPROVED]):
@@ -97,9 +93,9 @@ class Summary:
 
     def retry_line(self) -> str:
         """Return the ids that failed and the command that runs them again; empty when none failed."""
-        if not self.failed:
-            return ""
         ids = list(dict.fromkeys(entry.task.item for entry in self.failed))
+        if not ids:
+            return ""
         # A file that gave no usable id has to be renamed; no command can name it.
         usable = [item for item in ids if "?" not in item]
         named = () if "--brief" in self.retry else ("--ids", *usable)
@@ -108,14 +104,29 @@ class Summary:
 
     def _shown(self) -> list[Entry]:
         """Return the entries of the table: all that were begun, but of a long list only what needs a look."""
-        begun = [entry for entry in self.entries if entry.status != NOT_STARTED]
-        if len(begun) <= LONG_TABLE:
-            return begun
-        return [entry for entry in begun if entry.status != State.APPROVED]
+        counts = self.counts()
+        is_long = sum(counts.values()) - counts.get(NOT_STARTED, 0) > LONG_TABLE
+        left_out = (NOT_STARTED, State.APPROVED) if is_long else (NOT_STARTED,)
+        return [entry for entry in self.entries if entry.status not in left_out]
 
     def trouble_line(self) -> str:
         """Say what went wrong with the run itself; empty when nothing did."""
-        return f"The run itself was cut short: {self.trouble}" if self.trouble else ""
+        return f"The run itself was cut short: {redact(self.trouble)}" if self.trouble else ""
+
+    def money_line(self) -> str:
+        """Say what was asked and what it cost; empty when no model was asked."""
+        account = self.account
+        if not account.cost and all(model.startswith("offline") for _, model in account.lines):
+            return ""
+        parts = [f"{count(account.calls, 'call')}, {say_dollars(account.cost)}"]
+        if account.from_journal:
+            parts.append(f"{count(account.from_journal, 'answer')} from the journal, not paid for again")
+        if account.repeated:
+            were = "was" if account.repeated == 1 else "were"
+            parts.append(f"{account.repeated} {were} under way at a kill and asked again")
+        else:
+            parts.append("nothing was paid for twice")
+        return f"Models: {'; '.join(parts)}."
 
     def resume_line(self) -> str:
         """Say how to go on; empty when there is nothing to go on with."""
@@ -135,7 +146,7 @@ class Summary:
                 _status_words(e),
                 describe_seconds(e.seconds) if e.attempts else "-",
                 str(e.attempts or "-"),
-                "-",
+                say_dollars(e.cost) if e.cost else "-",
                 e.log or "-",
             )
             for e in self._shown()
@@ -150,10 +161,9 @@ class Summary:
             "",
             f"{self.counts_line()} in {describe_seconds(self.seconds)}, {self.parallel} at a time. Logs: {self.folder}",
         ]
-        if self.retry_line():
-            lines.append(self.retry_line())
-        lines += [line for line in (self.trouble_line(), self.resume_line()) if line]
-        return "\n".join(lines) + "\n"
+        ends = (self.money_line(), self.retry_line(), self.trouble_line(), self.resume_line())
+        lines += [line for line in ends if line]
+        return redact("\n".join(lines) + "\n")
 
     def to_json(self) -> dict[str, Any]:
         """Return the summary, its items aside, as JSON data with a versioned schema."""
@@ -171,13 +181,36 @@ class Summary:
             "trouble": self.trouble or None,
             "counts": self.counts(),
             "failed": [entry.task.item for entry in self.failed],
+            "cost": self.account.cost / 1e6,
+            "calls": {
+                "answered": self.account.calls,
+                "from_journal": self.account.from_journal,
+                "asked_again_after_a_kill": self.account.repeated,
+                "by_node_and_model": [
+                    {
+                        "node": node,
+                        "model": model,
+                        "calls": line.calls,
+                        "input_tokens": line.input_tokens,
+                        "output_tokens": line.output_tokens,
+                        "cost": line.cost / 1e6,
+                    }
+                    for (node, model), line in self.account.lines.items()
+                ],
+            },
             "logs": self.folder,
         }
 
-    def to_json_text(self) -> str:
-        """Return the summary as one JSON document, an item a line; thousands of items are never data all at once."""
-        items = ",\n".join(json.dumps(_entry_to_json(entry)) for entry in self.entries)
-        return f'{json.dumps(self.to_json(), indent=1)[:-2]},\n "items": [\n{items}\n]}}\n'
+    def to_json_text(self) -> Iterator[str]:
+        """Give the summary as one JSON document, an item a line; thousands of items are never text all at once."""
+        yield f'{redact_json(json.dumps(self.to_json(), indent=1))[:-2]},\n "items": ['
+        for number, entry in enumerate(self.entries):
+            yield f"{',' if number else ''}\n{redact_json(json.dumps(_entry_to_json(entry)))}"
+        yield "\n]}\n"
+
+
+def _is_budget(entry: Entry) -> bool:
+    return entry.outcome is not None and entry.outcome.failure is Failure.BUDGET
 
 
 def _status_words(entry: Entry) -> str:
@@ -199,7 +232,7 @@ def _entry_to_json(entry: Entry) -> dict[str, Any]:
         "attempts": entry.attempts,
         "rounds": outcome.rounds if outcome is not None else 0,
         "calls": outcome.calls if outcome is not None else 0,
-        "cost": 0.0,
+        "cost": entry.cost / 1e6,
         "artefact": entry.artefact or None,
         "log": entry.log or None,
     }

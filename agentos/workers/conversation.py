@@ -12,6 +12,7 @@ from agentos.errors import ProviderError
 from agentos.gateway.server import Answer, Gateway
 from agentos.gateway.wire import completion_to_json, request_from_json
 from agentos.providers import Request
+from agentos.redaction import redact
 from agentos.task import Failure
 from agentos.workers import Assignment, Event, Output
 from agentos.workers.channel import Channel, Message
@@ -102,11 +103,11 @@ class Conversation:
             await self._take_turn()
             self._send({**reply, "completion": completion_to_json(answer.completion)})
         except ProviderError as error:
-            self._send({**reply, "error": {"message": str(error), "failure": error.failure}})
+            self._send({**reply, "error": {"message": redact(str(error)), "failure": error.failure}})
         except Exception as error:
             self._on_event({"event": "error", "traceback": traceback.format_exc()})
-            told = {"message": f"internal error: {type(error).__name__}: {error}", "failure": Failure.INFRA}
-            self._send({**reply, "error": told})
+            told = redact(f"internal error: {type(error).__name__}: {error}")
+            self._send({**reply, "error": {"message": told, "failure": Failure.INFRA}})
 
     async def _ask_gateway(self, request: Request) -> Answer:
         started = time.monotonic()
@@ -130,7 +131,10 @@ class Conversation:
                 "answered_by": completion.model,
                 "from_journal": answer.from_journal,
                 "retries": answer.retries,
+                "asked_again": answer.was_asked_before,
                 "waited_for_key": round(answer.waited, 4),
+                "key": answer.key,
+                "cost": answer.cost / 1e6,
                 "input_tokens": completion.usage.input_tokens,
                 "output_tokens": completion.usage.output_tokens,
             }

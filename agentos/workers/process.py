@@ -10,11 +10,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from agentos.gateway.server import Gateway
+from agentos.redaction import redact
 from agentos.scratch import Scratch
 from agentos.task import Outcome
 from agentos.workers import Assignment, Event, Exit, Output
@@ -56,6 +58,8 @@ class ProcessWorkers:
         self._scratch = scratch
         self._log = log
         self._loop = asyncio.new_event_loop()
+        # What goes wrong beside all calls is no line for a terminal, and asyncio's own report could show a key.
+        self._loop.set_exception_handler(self._note_exception)
         self._thread = threading.Thread(target=self._loop.run_forever, name="workers", daemon=True)
         self._server: ForkServer | None = None
         self._running: dict[int, _Running] = {}
@@ -127,6 +131,12 @@ class ProcessWorkers:
         self._submit(self._close()).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(timeout=2.0)
+
+    def _note_exception(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        del loop
+        text = f"{context.get('message')}: {context.get('exception')!r}\n"
+        with suppress(OSError), open(self._log, "a", encoding="utf-8", errors="replace") as log:
+            log.write(redact(text))
 
     def _submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
@@ -265,7 +275,7 @@ class ProcessWorkers:
         self._signal_all(signal.SIGSTOP)
 
     async def _close(self) -> None:
-        await self._gateway.cancel_all()
+        await self._gateway.close()
         if self._server is not None:
             self._server.close()
 

@@ -1,46 +1,545 @@
-"""What every journal promises."""
+"""What every journal promises, and what the one on disk promises beyond."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from agentos.gateway.journal import Journal, MemoryJournal, request_key
-from agentos.providers import Completion
-from tests.contracts.test_provider import DRAFT
+from agentos.errors import ProviderError, Sign, UsageError
+from agentos.gateway.budget import Budget, Caps, OverBudget
+from agentos.gateway.journal import CallCost, Journal, MemoryJournal, Settled, item_key, request_key, today
+from agentos.gateway.sqlite_journal import SqliteJournal
+from agentos.providers import Allowance, Completion, Request, Usage
 
-ANSWER = Completion("text", "model")
+ROOT = Path(__file__).resolve().parents[2]
+DRAFT = Request(
+    repository="r",
+    workflow="lld",
+    item="7",
+    node="N1_design",
+    round=1,
+    attempt=1,
+    purpose="lld.draft",
+    model="openai:m",
+    prompt="a question",
+    inputs={},
+)
+KEY = request_key(DRAFT)
+ANSWER = Completion("text", "model", Usage(10, 20))
+RUN = "run-1"
+
+PREPARE = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+from agentos.gateway.journal import request_key
+from agentos.gateway.sqlite_journal import SqliteJournal
+from agentos.providers import Completion, Request, Usage
+DRAFT = Request("r", "lld", "7", "N1_design", 1, 1, "lld.draft", "openai:m", "a question", {})
+journal = SqliteJournal(Path(sys.argv[1]), sys.argv[2])
+def wait():
+    print("ready", flush=True)
+    sys.stdin.readline()
+"""
 
 
-@pytest.fixture(params=[MemoryJournal])
-def journal(request: pytest.FixtureRequest) -> Journal:
+def start(program: str, path: Path, run: str = RUN) -> subprocess.Popen[str]:
+    """Start a process of its own with an open journal, and wait until it says that it is ready."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", PREPARE + program, str(path), run],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == "ready\n"
+    return child
+
+
+def finish(child: subprocess.Popen[str]) -> str:
+    """Let a process go on to its end and return what it said."""
+    said, _ = child.communicate("\n", timeout=60)
+    assert child.returncode == 0
+    return said
+
+
+def die(child: subprocess.Popen[str]) -> None:
+    """Kill a process as nothing can prevent."""
+    child.send_signal(signal.SIGKILL)
+    child.communicate(timeout=60)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where a journal may be."""
+    return tmp_path / "journal.db"
+
+
+@pytest.fixture
+def disk(path: Path) -> Iterator[SqliteJournal]:
+    """A journal on disk, empty."""
+    journal = SqliteJournal(path, RUN)
+    yield journal
+    journal.close()
+
+
+@pytest.fixture(params=["memory", "disk"])
+def journal(request: pytest.FixtureRequest, path: Path) -> Iterator[Journal]:
     """Each implementation, empty."""
-    make: Callable[[], Journal] = request.param
-    return make()
+    makers: dict[str, Callable[[], Journal]] = {
+        "memory": lambda: MemoryJournal(RUN),
+        "disk": lambda: SqliteJournal(path, RUN),
+    }
+    journal = makers[request.param]()
+    yield journal
+    journal.close()
+
+
+def ask(journal: Journal, request: Request = DRAFT, answer: Completion = ANSWER, cost: int = 5) -> None:
+    """Have a question asked and answered."""
+    call = journal.begin(request_key(request), request, 100)
+    journal.settle(call.call_id, answer, cost, 1.5)
 
 
 def test_what_was_settled_is_returned_and_nothing_else(journal: Journal) -> None:
-    key = request_key(DRAFT)
-    assert journal.settled(key) is None
-    journal.settle(key, ANSWER)
-    assert journal.settled(key) == ANSWER
+    assert journal.settled(KEY) is None
+    ask(journal)
+    assert journal.settled(KEY) == Settled(ANSWER, 5, 1.5)
     for other in (
         replace(DRAFT, prompt="another question"),
         replace(DRAFT, model="another:model"),
+        replace(DRAFT, schema="verdict"),
+        replace(DRAFT, max_output_tokens=1),
         replace(DRAFT, round=2),
         replace(DRAFT, attempt=2),
+        replace(DRAFT, node="N3_review"),
         replace(DRAFT, item="8"),
+        replace(DRAFT, workflow="issue"),
         replace(DRAFT, repository="other"),
     ):
         assert journal.settled(request_key(other)) is None
 
 
-def test_an_item_that_ended_is_forgotten_alone(journal: Journal) -> None:
-    seven, seventy = request_key(DRAFT), request_key(replace(DRAFT, item="70"))
-    journal.settle(seven, ANSWER)
-    journal.settle(seventy, ANSWER)
+def test_a_call_that_was_only_begun_or_that_failed_is_not_settled(journal: Journal) -> None:
+    call = journal.begin(KEY, DRAFT, 100)
+    assert not call.was_sent_before
+    assert journal.settled(KEY) is None
+    journal.abandon(call.call_id, "overloaded", 0)
+    assert journal.settled(KEY) is None
+    assert not journal.begin(KEY, DRAFT, 100).was_sent_before
+
+
+def test_an_item_that_ended_is_forgotten_alone_and_its_cost_stays(journal: Journal) -> None:
+    seventy = replace(DRAFT, item="70")
+    ask(journal)
+    ask(journal, seventy)
     journal.forget_item("r", "lld", "7")
-    assert journal.settled(seven) is None
-    assert journal.settled(seventy) == ANSWER
+    assert journal.settled(KEY) is None
+    assert journal.settled(request_key(seventy)) == Settled(ANSWER, 5, 1.5)
+    assert journal.spent(item=item_key("r", "lld", "7")) == 5
+    ask(journal, answer=replace(ANSWER, text="another"))
+    assert journal.settled(KEY) == Settled(replace(ANSWER, text="another"), 5, 1.5)
+
+
+@pytest.mark.parametrize("text", ["", "x" * 4_000_000, "\0 \ud800 \U0001f600 \r\n"], ids=["empty", "long", "odd"])
+def test_an_answer_comes_back_as_it_was(journal: Journal, text: str) -> None:
+    answer = replace(ANSWER, text=text, allowance=Allowance(requests_left=3))
+    ask(journal, answer=answer)
+    assert journal.settled(KEY) == Settled(replace(answer, allowance=None), 5, 1.5)
+
+
+def test_names_that_are_no_unicode_do_no_harm(journal: Journal) -> None:
+    odd = replace(DRAFT, item="\udcff", model="openai:\udcff")
+    ask(journal, odd, replace(ANSWER, model="\ud800"))
+    assert journal.settled(request_key(odd)) is not None
+    journal.abandon(journal.begin(KEY, DRAFT, 1).call_id, "\ud800" * 9_000, 1)
+
+
+def test_a_call_counts_at_its_worst_until_it_has_ended(journal: Journal) -> None:
+    call = journal.begin(KEY, DRAFT, 100)
+    assert journal.spent() == 100
+    journal.settle(call.call_id, ANSWER, 7, 1.0)
+    assert journal.spent() == 7
+    journal.abandon(journal.begin(KEY, DRAFT, 100).call_id, "refused", 0)
+    journal.abandon(journal.begin(KEY, DRAFT, 100).call_id, "cut off", 100)
+    assert journal.spent(RUN) == 107
+
+
+def test_sums_are_told_apart_by_run_item_and_day(journal: Journal) -> None:
+    ask(journal, cost=1)
+    ask(journal, replace(DRAFT, item="8"), cost=2)
+    assert journal.spent(RUN, day=today()) == 3
+    assert journal.spent(item=item_key("r", "lld", "8")) == 2
+    assert journal.spent(RUN, item_key("r", "lld", "7"), today()) == 1
+    assert journal.spent("another run") == journal.spent(day="2000-01-01") == journal.spent(item="9") == 0
+
+
+def test_costs_are_told_by_item_node_and_model(journal: Journal) -> None:
+    ask(journal)
+    ask(journal, replace(DRAFT, round=2))
+    ask(journal, replace(DRAFT, node="N3_review", model="gemini:m"))
+    journal.begin(request_key(replace(DRAFT, item="8")), replace(DRAFT, item="8"), 100)
+    assert journal.costs(RUN) == [
+        CallCost("r/lld/7", "N1_design", "openai:m", 2, 0, 20, 40, 10),
+        CallCost("r/lld/7", "N3_review", "gemini:m", 1, 0, 10, 20, 5),
+        CallCost("r/lld/8", "N1_design", "openai:m", 1, 0, 0, 0, 100),
+    ]
+    assert journal.costs("another run") == []
+    assert journal.repeated(RUN) == 0
+
+
+def test_absurd_numbers_from_a_provider_are_kept_within_reason(journal: Journal) -> None:
+    for cost, tokens in ((10**40, 10**40), (-5, -5)):
+        ask(journal, answer=replace(ANSWER, usage=Usage(tokens, tokens)), cost=cost)
+    assert 0 <= journal.spent() <= 10**15
+    assert journal.costs(RUN)[0].input_tokens <= 10**15
+
+
+@pytest.mark.parametrize(
+    ("caps", "words"),
+    [
+        (Caps(per_run=120), "for the run is reached.*--max-cost"),
+        (Caps(per_item=120), "for the item is reached.*max_cost_per_item"),
+        (Caps(per_day=120), "for the day is reached.*midnight"),
+    ],
+)
+def test_a_call_that_could_break_a_cap_is_refused_without_a_trace(journal: Journal, caps: Caps, words: str) -> None:
+    ask(journal, cost=80)
+    with pytest.raises(OverBudget, match=words) as caught:
+        journal.begin(KEY, DRAFT, 41, caps)
+    assert (caught.value.sign, caught.value.failure, caught.value.may_fit_later) == (Sign.BUDGET, "budget", False)
+    assert journal.spent() == 80
+    assert sum(cost.calls for cost in journal.costs(RUN)) == 1
+    journal.begin(KEY, DRAFT, 40, caps)
+
+
+def test_a_call_that_may_fit_when_others_settle_is_told_apart(journal: Journal) -> None:
+    budget = Budget(journal, per_run=120)
+    other = budget.reserve(KEY, DRAFT, 100)
+    with pytest.raises(OverBudget, match=r"held for calls under way") as caught:
+        budget.reserve(KEY, DRAFT, 100)
+    assert caught.value.may_fit_later
+    with pytest.raises(OverBudget) as caught:
+        budget.reserve(KEY, DRAFT, 121)
+    assert not caught.value.may_fit_later
+    journal.settle(other.call_id, ANSWER, 20, 1.0)
+    budget.reserve(KEY, DRAFT, 100)
+
+
+def test_what_is_on_disk_is_there_for_the_next_process(path: Path) -> None:
+    first = SqliteJournal(path, RUN)
+    ask(first)
+    first.close()
+    program = "print(journal.settled(request_key(DRAFT)).completion.text, journal.spent('run-1'))"
+    assert finish(start("wait();" + program, path)) == "text 5\n"
+
+
+def test_the_database_is_private_from_the_start_whatever_the_umask(path: Path) -> None:
+    before = os.umask(0)
+    try:
+        journal = SqliteJournal(path, RUN)
+        ask(journal)
+    finally:
+        os.umask(before)
+    files = {file.name: file.stat().st_mode & 0o777 for file in path.parent.iterdir()}
+    assert files == {"journal.db": 0o600, "journal.db-wal": 0o600, "journal.db-shm": 0o600}
+    journal.close()
+
+
+def test_a_call_of_a_killed_process_is_asked_again_once_and_stays_counted(path: Path) -> None:
+    die(start("journal.begin(request_key(DRAFT), DRAFT, 100); wait()", path))
+    journal = SqliteJournal(path, "run-2")
+    assert journal.settled(KEY) is None
+    assert journal.spent() == journal.spent(RUN) == 100
+    again = journal.begin(KEY, DRAFT, 60)
+    assert again.was_sent_before
+    journal.abandon(again.call_id, "overloaded", 0)
+    retry = journal.begin(KEY, DRAFT, 60)
+    assert not retry.was_sent_before
+    journal.settle(retry.call_id, ANSWER, 7, 1.0)
+    assert (journal.repeated("run-2"), journal.repeated(RUN)) == (1, 0)
+    assert (journal.spent("run-2"), journal.spent()) == (7, 107)
+    journal.forget_item("r", "lld", "7")
+    assert not journal.begin(KEY, DRAFT, 60).was_sent_before
+    journal.close()
+
+
+def test_a_call_of_a_killed_process_cannot_be_waited_for(path: Path) -> None:
+    die(start("journal.begin(request_key(DRAFT), DRAFT, 100); wait()", path))
+    journal = SqliteJournal(path, "run-2")
+    with pytest.raises(OverBudget) as caught:
+        journal.begin(KEY, DRAFT, 100, Caps(per_day=150))
+    assert not caught.value.may_fit_later
+    journal.close()
+
+
+def test_a_call_that_another_process_has_under_way_is_not_lost(path: Path) -> None:
+    child = start("journal.begin(request_key(DRAFT), DRAFT, 100); wait()", path)
+    journal = SqliteJournal(path, "run-2")
+    with pytest.raises(OverBudget) as caught:
+        journal.begin(KEY, DRAFT, 100, Caps(per_day=150))
+    assert caught.value.may_fit_later
+    assert not journal.begin(KEY, DRAFT, 100).was_sent_before
+    die(child)
+    journal.close()
+
+
+def test_processes_settle_different_requests_at_once(path: Path) -> None:
+    program = """
+wait()
+for round in range(50):
+    request = replace(DRAFT, item=sys.argv[2], round=round)
+    call = journal.begin(request_key(request), request, 100)
+    journal.settle(call.call_id, Completion(f"{sys.argv[2]} {round}", "m", Usage(1, 1)), 1, 0.1)
+"""
+    children = [start(program, path, run) for run in ("a", "b", "c")]
+    for child in children:
+        assert child.stdin is not None
+        child.stdin.write("\n")
+        child.stdin.flush()
+    for child in children:
+        finish(child)
+    journal = SqliteJournal(path, RUN)
+    assert journal.spent() == 150
+    for run in ("a", "b", "c"):
+        for round in range(50):
+            settled = journal.settled(request_key(replace(DRAFT, item=run, round=round)))
+            assert settled is not None
+            assert settled.completion.text == f"{run} {round}"
+    journal.close()
+
+
+def test_an_answer_with_a_flipped_bit_was_never_settled(disk: SqliteJournal, path: Path) -> None:
+    ask(disk)
+    with sqlite3.connect(path) as other:
+        (text,) = other.execute("SELECT text FROM answers").fetchone()
+        other.execute("UPDATE answers SET text = ?", (bytes([text[0] ^ 1]) + text[1:],))
+    other.close()
+    assert disk.settled(KEY) is None
+    assert disk.spent() == 5
+    assert disk.begin(KEY, DRAFT, 10).was_sent_before
+    assert disk.repeated(RUN) == 1
+
+
+def test_rows_of_long_ago_are_dropped_and_younger_ones_kept(path: Path) -> None:
+    journal = SqliteJournal(path, RUN)
+    ask(journal)
+    ask(journal, replace(DRAFT, item="8"))
+    journal.close()
+    with sqlite3.connect(path) as other:
+        other.execute("UPDATE calls SET day = '2020-01-01' WHERE item = 'r/lld/7'")
+    other.close()
+    journal = SqliteJournal(path, RUN)
+    assert journal.settled(KEY) is None
+    assert journal.spent() == 5
+    journal.close()
+
+
+def test_a_newer_journal_is_refused_and_left_alone(path: Path) -> None:
+    SqliteJournal(path, RUN).close()
+    with sqlite3.connect(path) as other:
+        other.execute("PRAGMA user_version = 99")
+    other.close()
+    before = path.read_bytes()
+    for reads in (False, True):
+        with pytest.raises(UsageError, match="newer AgentOS"):
+            SqliteJournal(path, RUN, is_reader=reads)
+    assert path.read_bytes() == before
+    assert [file.name for file in path.parent.glob("*corrupt*")] == []
+
+
+def spoil_by_garbage(path: Path) -> None:
+    path.write_bytes(b"no database" * 1_000)
+
+
+def spoil_by_cutting(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.truncate(5_000)
+
+
+def spoil_by_emptying(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def spoil_by_link(path: Path) -> None:
+    path.rename(path.with_name("elsewhere"))
+    path.symlink_to("elsewhere")
+
+
+def spoil_by_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def spoil_by_another_database(path: Path) -> None:
+    path.unlink()
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE birds (name)")
+    other.close()
+
+
+SPOILERS = [
+    spoil_by_garbage,
+    spoil_by_cutting,
+    spoil_by_emptying,
+    spoil_by_link,
+    spoil_by_folder,
+    spoil_by_another_database,
+]
+
+
+@pytest.mark.parametrize("spoil", SPOILERS)
+def test_a_damaged_journal_is_set_aside_with_a_notice(path: Path, spoil: Callable[[Path], None]) -> None:
+    first = SqliteJournal(path, RUN)
+    ask(first)
+    first.close()
+    spoil(path)
+    journal = SqliteJournal(path, RUN)
+    assert "journal.db.corrupt-1" in journal.notice
+    assert os.path.lexists(path.with_name("journal.db.corrupt-1"))
+    ask(journal)
+    assert journal.settled(KEY) == Settled(ANSWER, 5, 1.5)
+    journal.close()
+    again = SqliteJournal(path, RUN)
+    assert again.notice == ""
+    again.close()
+
+
+def test_processes_that_find_damage_at_once_set_it_aside_once(path: Path) -> None:
+    path.write_bytes(b"no database" * 1_000)
+    program = "journal.settle(journal.begin(request_key(DRAFT), DRAFT, 9).call_id, Completion('x', 'm'), 1, 1); wait()"
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", PREPARE + program, str(path), str(number)],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(4)
+    ]
+    for child in children:
+        finish(child)
+    assert [file.name for file in path.parent.glob("*corrupt*")] == ["journal.db.corrupt-1"]
+    journal = SqliteJournal(path, RUN)
+    assert journal.spent() == 4
+    journal.close()
+
+
+def test_whatever_bits_flip_no_wrong_answer_is_given(tmp_path: Path) -> None:
+    clean = tmp_path / "clean.db"
+    journal = SqliteJournal(clean, RUN)
+    for round in range(20):
+        text = "".join(random.Random(round).choices("abcdefgh \n", k=3_000))
+        ask(journal, replace(DRAFT, round=round), replace(ANSWER, text=text))
+    right = {round: journal.settled(request_key(replace(DRAFT, round=round))) for round in range(20)}
+    journal.close()
+    data = clean.read_bytes()
+    for seed in range(60):
+        spoiled = bytearray(data)
+        chance = random.Random(seed)
+        for _ in range(chance.randint(1, 4)):
+            spoiled[chance.randrange(len(spoiled))] ^= 1 << chance.randrange(8)
+        path = tmp_path / f"{seed}.db"
+        path.write_bytes(spoiled)
+        with suppress(UsageError, ProviderError):
+            journal = SqliteJournal(path, RUN)
+            with closing(journal):
+                for round, settled in right.items():
+                    assert journal.settled(request_key(replace(DRAFT, round=round))) in (None, settled)
+
+
+def test_damage_that_shows_late_is_found_by_the_next_process(path: Path) -> None:
+    journal = SqliteJournal(path, RUN)
+    for round in range(10):
+        text = random.Random(round).randbytes(100_000).hex()
+        ask(journal, replace(DRAFT, round=round), replace(ANSWER, text=text))
+    journal.close()
+    data = bytearray(path.read_bytes())
+    page = int.from_bytes(data[16:18], "big")
+    with sqlite3.connect(path) as other:
+        (root,) = other.execute("SELECT rootpage FROM sqlite_master WHERE name = 'calls_by_question'").fetchone()
+    other.close()
+    data[(root - 1) * page : root * page] = b"\xff" * page
+    path.write_bytes(data)
+    journal = SqliteJournal(path, RUN)
+    assert journal.notice == ""
+    with pytest.raises(ProviderError, match="journal") as caught:
+        journal.settled(KEY)
+    assert caught.value.failure == "infra"
+    journal.close()
+    journal = SqliteJournal(path, RUN)
+    assert "corrupt-1" in journal.notice
+    assert journal.settled(KEY) is None
+    journal.close()
+
+
+def test_a_full_disk_is_told_and_passes(path: Path) -> None:
+    program = """
+import resource, signal
+from agentos.errors import ProviderError
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+before = resource.getrlimit(resource.RLIMIT_FSIZE)
+call = journal.begin(request_key(DRAFT), DRAFT, 100)
+big = Completion("".join(map(str, range(1_000_000))), "m")
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, before[1]))
+try:
+    journal.settle(call.call_id, big, 1, 1)
+except ProviderError as error:
+    print(error.failure)
+resource.setrlimit(resource.RLIMIT_FSIZE, before)
+print(journal.settled(request_key(DRAFT)), journal.spent())
+journal.settle(call.call_id, big, 1, 1)
+print(journal.settled(request_key(DRAFT)).completion == big, journal.spent())
+wait()
+"""
+    child = subprocess.run(
+        [sys.executable, "-c", PREPARE + program, str(path), RUN],
+        cwd=ROOT,
+        input="\n",
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert child.stdout.splitlines() == ["infra", "None 100", "True 1", "ready"], child.stderr
+
+
+def test_items_are_forgotten_by_other_threads_while_one_asks(disk: SqliteJournal) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        for number in range(50):
+            request = replace(DRAFT, item=str(number))
+            ask(disk, request)
+            threads.submit(disk.forget_item, "r", "lld", str(number)).add_done_callback(lambda done: done.result())
+    assert disk.spent() == 250
+    assert all(disk.settled(request_key(replace(DRAFT, item=str(number)))) is None for number in range(50))
+
+
+def test_a_reader_creates_nothing_and_sees_what_a_writer_wrote(path: Path) -> None:
+    assert SqliteJournal.reader(path) is None
+    assert list(path.parent.iterdir()) == []
+    journal = SqliteJournal(path, RUN)
+    ask(journal)
+    reader = SqliteJournal.reader(path)
+    assert reader is not None
+    assert reader.spent(RUN) == 5
+    with pytest.raises(ProviderError):
+        ask(reader)
+    reader.close()
+    journal.close()
+
+
+def test_a_folder_that_is_not_there_is_a_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="AGENTOS_HOME"):
+        SqliteJournal(tmp_path / "no" / "journal.db", RUN)

@@ -17,6 +17,7 @@ LONGEST = 5.0
 USUAL = 2.0
 EARLY_FOR_EACH = 4
 EARLY = (0.02, 0.3)
+LOST_AFTER = 8.0
 
 
 def measure(seed: int, count: int, folder: Path) -> Figures:
@@ -73,6 +74,12 @@ def _interrupt_early(figures: Figures, world: World, rng: random.Random, where: 
     with world.start(*command(drafter=",fault=hang")) as running:
         time.sleep(rng.uniform(*EARLY))
         running.signal(SIGINT)
+        if not running.ends_within(LOST_AFTER):
+            # In its first moments the interpreter may drop the exception that Ctrl+C is; it says so.
+            is_lost_by_python = "KeyboardInterrupt" in running.text
+            figures.add("lost_by_the_interpreter", is_lost_by_python)
+            figures.expect(is_lost_by_python, f"{where}, early: Ctrl+C went unheard: {running.text[-600:]}")
+            running.signal(SIGINT)
         finished = running.finish()
     is_ours = "Traceback" in finished.text and "agentos/cli" in finished.text
     figures.add("early")

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
 
-from agentos.errors import ProviderError, RateLimited
+from agentos.errors import ProviderError, RateLimited, Sign
 from agentos.gateway import policy
+from agentos.gateway.budget import Caps, OverBudget
 from agentos.gateway.journal import MemoryJournal
-from agentos.gateway.keys import KeyPool
+from agentos.gateway.prices import Price
 from agentos.gateway.server import Gateway
-from agentos.providers import Completion, Request
-from agentos.workflows.parallel import CredentialCoordinator
+from agentos.keys import Key
+from agentos.keys.pool import Pool
+from agentos.keys.store import Store
+from agentos.providers import Completion, Credential, Request, Usage
 from tests.contracts.test_provider import DRAFT
+
+PAID = replace(DRAFT, model="openai:gpt", max_output_tokens=100)
 
 
 class Scripted:
@@ -27,32 +34,55 @@ class Scripted:
         self.calls = 0
         self.gate = asyncio.Event()
         self.gate.set()
-        self.keys: list[str | None] = []
+        self.secrets: list[str | None] = []
 
-    async def complete(self, request: Request, key: str | None) -> Completion:
+    async def complete(self, request: Request, credential: Credential | None) -> Completion:
         self.calls += 1
-        self.keys.append(key)
+        self.secrets.append(credential.secret if credential else None)
         await self.gate.wait()
         answer = self.script.pop(0) if self.script else "answer"
         if isinstance(answer, ProviderError):
             raise answer
-        return Completion(answer, "scripted")
+        return Completion(answer, "scripted", Usage(10, 10))
+
+    async def check(self, credential: Credential | None) -> str:
+        return "fine"
+
+    async def close(self) -> None:
+        pass
 
 
-def make(provider: Scripted, pool: KeyPool | None = None) -> Gateway:
-    return Gateway(MemoryJournal(), pool or KeyPool(None), lambda _: provider)
+def keys(*names: str) -> Sequence[Key]:
+    return [Key("openai", f"secret of {name}", group=name, source=name) for name in names]
+
+
+def make(
+    provider: Scripted,
+    *names: str,
+    caps: Caps | None = None,
+    price: Price | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> Gateway:
+    pool = Pool(Store(":memory:", time.time), lambda: keys(*names), say)
+    return Gateway(
+        MemoryJournal(),
+        pool,
+        caps=caps or Caps(),
+        price=lambda _: price or Price(0, 0, "free"),
+        create=lambda _: provider,
+    )
 
 
 def test_the_same_question_is_asked_once() -> None:
     async def check() -> None:
         provider = Scripted()
         gateway = make(provider)
-        first = await asyncio.gather(*(gateway.answer(DRAFT) for _ in range(5)))
-        again = await gateway.answer(DRAFT)
+        first = await asyncio.gather(*(gateway.answer(PAID) for _ in range(5)))
+        again = await gateway.answer(PAID)
         assert provider.calls == 1
         assert {answer.completion.text for answer in first} == {"answer"}
         assert again.from_journal
-        await gateway.answer(replace(DRAFT, round=2))
+        await gateway.answer(replace(PAID, round=2))
         assert provider.calls == 2
 
     asyncio.run(check())
@@ -63,12 +93,12 @@ def test_a_call_survives_the_worker_that_asked() -> None:
         provider = Scripted()
         provider.gate.clear()
         gateway = make(provider)
-        asker = asyncio.create_task(gateway.answer(DRAFT))
+        asker = asyncio.create_task(gateway.answer(PAID))
         await asyncio.sleep(0.01)
         asker.cancel()
         await asyncio.gather(asker, return_exceptions=True)
         provider.gate.set()
-        assert (await gateway.answer(DRAFT)).completion.text == "answer"
+        assert (await gateway.answer(PAID)).completion.text == "answer"
         assert provider.calls == 1
 
     asyncio.run(check())
@@ -77,19 +107,48 @@ def test_a_call_survives_the_worker_that_asked() -> None:
 def test_a_rate_limit_rests_the_key_and_costs_no_retry() -> None:
     async def check() -> None:
         provider = Scripted(RateLimited("429", 60), "answer")
-        pool = KeyPool(CredentialCoordinator(["a", "b"], announce=lambda _: None))
-        answer = await make(provider, pool).answer(DRAFT)
-        assert (answer.retries, provider.keys) == (0, ["a", "b"])
+        answer = await make(provider, "a", "b").answer(PAID)
+        assert answer.retries == 0
+        assert provider.secrets == ["secret of a", "secret of b"]
 
     asyncio.run(check())
 
 
-def test_an_error_that_may_pass_is_tried_again_and_then_told() -> None:
+def test_a_refused_key_is_said_once_and_the_next_is_used() -> None:
     async def check() -> None:
-        provider = Scripted(*[ProviderError("overloaded")] * 3)
-        with pytest.raises(ProviderError, match="overloaded"):
-            await make(provider).answer(DRAFT)
-        assert provider.calls == 3
+        said: list[str] = []
+        provider = Scripted(ProviderError("wrong key", sign=Sign.AUTH), "answer")
+        gateway = make(provider, "a", "b", say=said.append)
+        answer = await gateway.answer(PAID)
+        await gateway.answer(replace(PAID, round=2))
+        assert answer.retries == 0
+        assert provider.secrets == ["secret of a", "secret of b", "secret of b"]
+        assert sum("is refused" in line for line in said) == 1
+        assert not any("secret of" in line for line in said)
+
+    asyncio.run(check())
+
+
+@pytest.mark.parametrize("sign", [Sign.AUTH, Sign.BILLING])
+def test_an_item_fails_as_auth_when_no_key_can_come(sign: Sign) -> None:
+    async def check() -> None:
+        provider = Scripted(*[ProviderError("no", sign=sign)] * 2)
+        with pytest.raises(ProviderError) as caught:
+            await make(provider, "a", "b").answer(PAID)
+        assert caught.value.failure == "auth"
+        assert provider.calls == 2
+
+    asyncio.run(check())
+
+
+def test_an_error_that_may_pass_is_tried_again_and_then_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(policy, "FIRST_DELAY", 0.001)
+
+    async def check() -> None:
+        provider = Scripted(*[ProviderError("cut off")] * 9)
+        with pytest.raises(ProviderError, match="cut off"):
+            await make(provider).answer(PAID)
+        assert provider.calls == 1 + policy.MAX_RETRIES
 
     asyncio.run(check())
 
@@ -99,15 +158,68 @@ def test_a_provider_that_needs_a_key_without_one_is_an_auth_failure() -> None:
         provider = Scripted()
         provider.needs_key = True
         with pytest.raises(ProviderError) as caught:
-            await make(provider).answer(DRAFT)
+            await make(provider).answer(PAID)
         assert caught.value.failure == "auth"
 
     asyncio.run(check())
 
 
-def test_the_policy_returns_a_decision_for_every_kind_of_error() -> None:
-    assert policy.after(RateLimited("429", 7), 5) == policy.Rest(7)
-    assert policy.after(ProviderError("502"), 0) == policy.Retry(0.5)
-    assert policy.after(ProviderError("502"), 1) == policy.Retry(1.0)
-    assert policy.after(ProviderError("502"), 2) == policy.GiveUp()
-    assert policy.after(ProviderError("bad key", "auth"), 0) == policy.GiveUp()
+def test_a_call_that_a_cap_leaves_no_room_for_is_not_sent() -> None:
+    async def check() -> None:
+        provider = Scripted()
+        gateway = make(provider, "a", caps=Caps(per_run=10), price=Price(1_000_000, 1_000_000, "test"))
+        with pytest.raises(OverBudget) as caught:
+            await gateway.answer(PAID)
+        assert caught.value.failure == "budget"
+        assert provider.calls == 0
+
+    asyncio.run(check())
+
+
+def test_a_call_waits_for_room_when_others_may_cost_less_than_was_set_aside() -> None:
+    async def check() -> None:
+        provider = Scripted()
+        price = Price(0, 1_000_000, "test")
+        gateway = make(provider, "a", caps=Caps(per_run=150), price=price)
+        answers = await asyncio.gather(*(gateway.answer(replace(PAID, round=number)) for number in range(1, 6)))
+        assert provider.calls == 5
+        assert sum(answer.cost for answer in answers) == gateway.account.cost == 50
+
+    asyncio.run(check())
+
+
+def test_what_an_item_cost_is_known_at_its_end_and_counted_once() -> None:
+    async def check() -> None:
+        gateway = make(Scripted(), "a", price=Price(0, 1_000_000, "test"))
+        await gateway.answer(PAID)
+        await gateway.answer(replace(PAID, round=2))
+        item = f"{PAID.repository}/{PAID.workflow}/{PAID.item}"
+        assert (gateway.take_cost(item), gateway.take_cost(item)) == (20, 0)
+
+    asyncio.run(check())
+
+
+def test_the_policy_returns_a_decision_for_every_sign() -> None:
+    fresh = policy.Record()
+    tired = policy.Record(retries=policy.MAX_RETRIES, overloads=policy.MOST_OVERLOADS)
+    expected = {
+        Sign.RATE_LIMIT: (policy.AskAgain(0.0), policy.AskAgain(7.0), True),
+        Sign.QUOTA: (policy.AskAgain(0.0), policy.AskAgain(7.0), True),
+        Sign.BILLING: (policy.AskAgain(0.0), policy.GIVE_UP, True),
+        Sign.AUTH: (policy.AskAgain(0.0), policy.GIVE_UP, True),
+        Sign.OVERLOADED: (policy.AskAgain(0.0), policy.AskAgain(7.0), False),
+        Sign.BAD_REQUEST: (policy.GIVE_UP, policy.GIVE_UP, False),
+        Sign.BAD_ANSWER: (policy.GIVE_UP, policy.GIVE_UP, False),
+        Sign.BUDGET: (policy.GIVE_UP, policy.GIVE_UP, False),
+    }
+    for sign, (with_key, without, is_endless) in expected.items():
+        error = ProviderError("it", sign=sign, delay=7.0)
+        assert policy.after(error, fresh, has_key=True) == with_key
+        assert policy.after(error, fresh, has_key=False) == without
+        assert isinstance(policy.after(error, tired, has_key=True), policy.AskAgain) is is_endless
+    for has_key in (True, False):
+        decision = policy.after(ProviderError("it"), fresh, has_key=has_key)
+        assert isinstance(decision, policy.AskAgain)
+        assert decision.costs_retry
+        assert policy.after(ProviderError("it"), tired, has_key=has_key) == policy.GIVE_UP
+    assert {*expected, Sign.TRANSIENT} == set(Sign)

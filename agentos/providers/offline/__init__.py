@@ -10,7 +10,7 @@ from collections import Counter
 
 from agentos.documents.verdict import verdict_json
 from agentos.errors import ProviderError, RateLimited
-from agentos.providers import Completion, Provider, Request
+from agentos.providers import Completion, Credential, Provider, Request
 from agentos.providers.offline.drafter import write_draft
 from agentos.providers.offline.options import Fault, FaultKind, Options, parse_options
 from agentos.providers.offline.reviewer import script_discuss, script_revise, write_review
@@ -32,7 +32,14 @@ class OfflineProvider:
         self._options = options
         self._struck: Counter[tuple[Fault, str]] = Counter()
 
-    async def complete(self, request: Request, key: str | None) -> Completion:  # noqa: ARG002
+    async def check(self, credential: Credential | None) -> str:  # noqa: ARG002
+        """Say that rules are always there."""
+        return MODEL
+
+    async def close(self) -> None:
+        """Do nothing: there is nothing to let go of."""
+
+    async def complete(self, request: Request, credential: Credential | None) -> Completion:  # noqa: ARG002
         """Answer a draft in Markdown and a review as verdict JSON."""
         if request.purpose not in PURPOSES:
             raise ProviderError(f"offline: no rule answers {request.purpose!r}", failure="bad-input")

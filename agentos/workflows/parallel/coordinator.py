@@ -70,7 +70,8 @@ class _Wake:
 class _Run:
     """The moving parts of one `execute_parallel`."""
 
-    ids: list[str]
+    name: Callable[[int], str]
+    """Gives the id of the item at a position; of thousands, each is made when it is needed."""
     stats: ProgressStats
     messages: SimpleQueue[_Finished | _SlotFree | _Wake]
     """Of this run alone: a thread that an earlier run left behind must not speak into it."""
@@ -86,7 +87,7 @@ class _Run:
 
     @property
     def has_more(self) -> bool:
-        return self.next_position < len(self.ids)
+        return self.next_position < self.stats.total
 
     def do(self, job: Callable[[], None]) -> None:
         """Have a thread do a job that counts among the running: one that has ended its last, or else a new one."""
@@ -106,7 +107,8 @@ class _Run:
 
     def unfinished(self) -> list[str]:
         """Return the ids that did not end: those begun, then those never started."""
-        return [self.ids[p] for p in sorted(self.running | self.interrupted)] + self.ids[self.next_position :]
+        begun = sorted(self.running | self.interrupted)
+        return [self.name(position) for position in (*begun, *range(self.next_position, self.stats.total))]
 
 
 class ParallelCoordinator:
@@ -128,6 +130,7 @@ class ParallelCoordinator:
         announce: Callable[[str], None] = say,
         shutdown_grace: float = 4.0,
         handle_signals: bool = True,
+        keep_results: bool = True,
         capacity: Callable[[int], int] | None = None,
         on_start: Callable[[ProgressStats], None] | None = None,
         on_result: Callable[[WorkflowResult, ProgressStats], None] | None = None,
@@ -147,6 +150,7 @@ class ParallelCoordinator:
         self._capacity = capacity
         self._grace = shutdown_grace
         self._handle_signals = handle_signals
+        self._keep_results = keep_results
         self._on_start = on_start
         self._on_result = on_result
         self._on_shutdown = on_shutdown
@@ -171,11 +175,10 @@ class ParallelCoordinator:
         dry_run: bool = False,
     ) -> tuple[ProgressStats, list[WorkflowResult]]:
         """Run `worker_func(item, credential)` for every item; return the counts and the result of each that ended."""
-        ids = [item_id_func(item) for item in items]
         self._messages = SimpleQueue()
-        run = _Run(ids, ProgressStats(total=len(ids)), self._messages)
+        run = _Run(lambda position: item_id_func(items[position]), ProgressStats(total=len(items)), self._messages)
         if dry_run:
-            self._list_items(ids)
+            self._list_items(run)
             return run.stats, []
         try:
             with self._signals():
@@ -185,7 +188,7 @@ class ParallelCoordinator:
             self._shutdown_requests, self._is_draining = 0, False
             run.dismiss()
             self._unfinished = run.unfinished()
-        if len(run.results) + len(self._unfinished) != len(ids):
+        if run.stats.completed + len(self._unfinished) != run.stats.total:
             raise AssertionError("every item ends once: finished and unfinished must add up")
         return run.stats, run.results
 
@@ -251,7 +254,7 @@ class ParallelCoordinator:
         run.running.add(position)
         run.in_slots.add(position)
         run.stats.running = len(run.running)
-        item_id = run.ids[position]
+        item_id = run.name(position)
 
         def work() -> None:
             self._here.place = run, position
@@ -283,7 +286,8 @@ class ParallelCoordinator:
         if message.result is None:
             run.interrupted.add(message.position)
             return
-        run.results.append(message.result)
+        if self._keep_results:
+            run.results.append(message.result)
         run.stats.completed += 1
         run.stats.failed += not message.result.success
         if self._on_result is not None:
@@ -321,7 +325,8 @@ class ParallelCoordinator:
             return worker_func(item, None)
         return self._lender.lend(self._credentials, lambda key: worker_func(item, key))
 
-    def _list_items(self, ids: list[str]) -> None:
-        print(f"Dry run mode: {len(ids)} items would be processed, {self.max_workers} at a time, nothing was started")
-        for item_id in ids:
-            print(f"  {item_id}")
+    def _list_items(self, run: _Run) -> None:
+        total = run.stats.total
+        print(f"Dry run mode: {total} items would be processed, {self.max_workers} at a time, nothing was started")
+        for position in range(total):
+            print(f"  {run.name(position)}")

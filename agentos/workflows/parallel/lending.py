@@ -44,7 +44,7 @@ class Lender:
             try:
                 value = function(key)
             except RateLimited as limited:
-                credentials.release(key, rate_limited=True, backoff_seconds=limited.delay)
+                credentials.release(key, rate_limited=True, backoff_seconds=limited.delay or 0.0)
                 continue
             except BaseException:
                 credentials.release(key)

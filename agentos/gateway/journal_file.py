@@ -1,0 +1,169 @@
+"""The journal's database file: made whole and private, opened by many processes, set aside when it is damaged."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from urllib.parse import quote
+
+from agentos.checkpoints import set_aside
+from agentos.errors import AgentOSError, UsageError
+from agentos.files import sync_directory, sync_file, write_new
+
+VERSION = 1
+PATIENCE = 15.0
+"""Seconds to wait for another process that is writing."""
+CHECKED_WHOLE = 500_000
+"""Bytes up to which a database is checked as a whole each time it is opened: that takes about a millisecond."""
+
+_SCHEMA = (
+    """CREATE TABLE calls (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        run TEXT NOT NULL,
+        item TEXT NOT NULL,
+        question TEXT NOT NULL,
+        node TEXT NOT NULL,
+        model TEXT NOT NULL,
+        day TEXT NOT NULL,
+        sent_at TEXT NOT NULL,
+        ended_at TEXT,
+        pid INTEGER NOT NULL,
+        birth TEXT NOT NULL,
+        state TEXT NOT NULL CHECK (state IN ('sent', 'settled', 'failed')),
+        is_repeated INTEGER NOT NULL,
+        reservation INTEGER NOT NULL CHECK (reservation >= 0),
+        cost INTEGER NOT NULL CHECK (cost >= 0), -- what must be assumed spent: the reservation while it is 'sent'
+        input_tokens INTEGER NOT NULL DEFAULT 0,
+        output_tokens INTEGER NOT NULL DEFAULT 0,
+        seconds REAL NOT NULL DEFAULT 0,
+        reason TEXT NOT NULL DEFAULT ''
+    )""",
+    "CREATE INDEX calls_by_question ON calls (item, question)",
+    "CREATE INDEX calls_by_run ON calls (run, cost)",
+    "CREATE INDEX calls_by_day ON calls (day, cost)",
+    "CREATE INDEX calls_under_way ON calls (pid, birth) WHERE state = 'sent'",
+    "CREATE TABLE answers (call INTEGER PRIMARY KEY, model BLOB NOT NULL, text BLOB NOT NULL, digest BLOB NOT NULL)",
+    f"PRAGMA user_version = {VERSION}",
+)
+
+
+class _Damage(AgentOSError):
+    """The file is no journal that can be trusted."""
+
+
+def open_or_create(path: Path) -> tuple[sqlite3.Connection, str]:
+    """Return the open database, and a notice when a damaged one had to be set aside for it."""
+    with suppress(_Damage, sqlite3.Error, OSError):
+        return _connect(path, "rw"), ""
+    try:
+        # One process at a time makes a database or sets one aside; the others find what it left.
+        with _locked(path.parent):
+            notice = ""
+            try:
+                if os.path.lexists(path):
+                    return _connect(path, "rw"), ""
+            except _Damage as error:
+                aside = set_aside(path)
+                notice = f"{path.name} is damaged ({error}); set aside as {aside.name}, what was spent counts from 0"
+            _create(path)
+            return _connect(path, "rw"), notice
+    except (sqlite3.Error, OSError) as error:
+        raise UsageError(f"{path}: cannot be opened ({error}); set AGENTOS_HOME elsewhere") from error
+
+
+def open_to_read(path: Path) -> sqlite3.Connection:
+    """Return a database that is there, for reading; nothing is created or moved."""
+    try:
+        return _connect(path, "ro")
+    except _Damage as error:
+        raise UsageError(f"{path}: is damaged ({error}); the next run sets it aside") from error
+    except (sqlite3.Error, OSError) as error:
+        raise UsageError(f"{path}: cannot be read ({error}); check its permissions") from error
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Tell a damaged file from a full disk, a lock and the like."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def suspect(path: Path) -> None:
+    """Have the next process that opens the database check all of it, however big it is."""
+    with suppress(OSError):
+        write_new(_suspicion(path), b"")
+
+
+def _suspicion(path: Path) -> Path:
+    return path.with_name(f"{path.name}-suspect")
+
+
+def _create(path: Path) -> None:
+    """Make an empty journal beside the path and move it there, so that nobody ever sees half of one."""
+    # Of a journal that is gone: its log would be replayed into the new one.
+    for companion in ("-wal", "-shm", "-suspect"):
+        path.with_name(path.name + companion).unlink(missing_ok=True)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+    write_new(temporary, b"", is_durable=False)
+    try:
+        with closing(sqlite3.connect(temporary, isolation_level=None)) as database:
+            for statement in ("PRAGMA synchronous = OFF", "PRAGMA journal_mode = WAL", "BEGIN", *_SCHEMA, "COMMIT"):
+                database.execute(statement)
+        sync_file(temporary)
+        temporary.rename(path)
+        sync_directory(path.parent)
+    finally:
+        for companion in ("", "-wal", "-shm"):
+            temporary.with_name(temporary.name + companion).unlink(missing_ok=True)
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        raise _Damage("it is not an ordinary file")
+    database = sqlite3.connect(
+        f"file:{quote(str(path))}?mode={mode}",
+        uri=True,
+        timeout=PATIENCE,
+        isolation_level=None,
+        # The journal has a lock of its own.
+        check_same_thread=False,
+    )
+    try:
+        _check(database, path)
+        database.execute("PRAGMA synchronous = FULL")
+    except BaseException as error:
+        database.close()
+        if isinstance(error, sqlite3.Error) and is_damage(error):
+            raise _Damage(str(error)) from error
+        raise
+    return database
+
+
+def _check(database: sqlite3.Connection, path: Path) -> None:
+    """Refuse a journal of a newer AgentOS and one that is damaged, as far as that can be told in a moment."""
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    if version > VERSION:
+        raise UsageError(
+            f"{path}: is of a newer AgentOS (version {version}, this one knows {VERSION}); "
+            "update AgentOS or set AGENTOS_HOME elsewhere"
+        )
+    tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if version < VERSION or not {"calls", "answers"} <= tables:
+        raise _Damage("it is not a journal")
+    if path.stat().st_size <= CHECKED_WHOLE or _suspicion(path).exists():
+        (verdict,) = database.execute("PRAGMA quick_check(1)").fetchone()
+        if verdict != "ok":
+            raise _Damage(str(verdict)[:120])
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

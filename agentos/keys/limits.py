@@ -1,0 +1,125 @@
+"""What is known of a quota group's limits, and how each answer changes it (pure).
+
+Three things hold a group back. A *rest* is what its provider asked for. The *rate* is how many requests and tokens a
+minute may have, as the user or the provider's headers say, or as a refusal without a word about it has shown. The
+*ceiling* is how many calls may be under way at once: it grows quickly until the first refusal, is cut once for each
+episode of refusals, and grows slowly from then on.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta, timezone
+
+from agentos.errors import ProviderError, Sign
+from agentos.providers import Allowance
+
+FIRST_CEILING = 4.0
+CUT = 0.7
+OVERLOAD_CUT = 0.5
+FIRST_REST = 1.0
+LONGEST_REST = 60.0
+FEW = 3
+"""With fewer requests in a minute, a refusal tells nothing about the rate."""
+PROBE = 1.05
+"""How much more is tried after a minute without a refusal, when the rate was only learned from one."""
+QUOTA_REST = 3600.0
+PACIFIC = timezone(timedelta(hours=-8))
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a quota group, or a model of a provider, stands."""
+
+    resting_until: float = 0.0
+    why: str = ""
+    """What the rest is for: `rate-limit`, `quota`, `overloaded`."""
+    dead: str = ""
+    """Why it will not be asked again; empty while it lives."""
+    ceiling: float = FIRST_CEILING
+    is_cautious: bool = False
+    """Whether it has been refused before, so that the ceiling grows slowly."""
+    cut_at: float = 0.0
+    strikes: int = 0
+    """Refusals in a row that named no delay."""
+    requests_limit: int = 0
+    """Requests a minute, 0 while it is not known."""
+    tokens_limit: int = 0
+    is_learned: bool = False
+    """Whether the limit was only concluded from a refusal."""
+    probed_at: float = 0.0
+
+    def is_usable(self, now: float) -> bool:
+        """Whether a call may be made, limits of the moment aside."""
+        return not self.dead and self.resting_until <= now
+
+
+def after_success(standing: Standing, allowance: Allowance | None, most: int, window: float, now: float) -> Standing:
+    """Return how a group stands after an answer; `most` is how high its ceiling may grow."""
+    step = 1.0 / standing.ceiling if standing.is_cautious else 1.0
+    changed = replace(standing, ceiling=min(float(most), standing.ceiling + step), strikes=0)
+    if changed.is_learned and now - changed.probed_at >= window:
+        changed = replace(changed, requests_limit=math.ceil(changed.requests_limit * PROBE), probed_at=now)
+    return changed if allowance is None else _heed(changed, allowance, now)
+
+
+def after_fault(standing: Standing, error: ProviderError, started: float, in_window: int, now: float) -> Standing:
+    """Return how a group stands after a failed call that was started at a time, with so many in the last minute."""
+    match error.sign:
+        case Sign.RATE_LIMIT:
+            return _rest(_learn(standing, in_window, now), error, CUT, started, now)
+        case Sign.QUOTA:
+            until = now + error.delay if error.delay else next_day(now)
+            return replace(standing, resting_until=max(standing.resting_until, until), why=Sign.QUOTA)
+        case Sign.BILLING:
+            return replace(standing, dead=str(error))
+        case Sign.OVERLOADED:
+            return _rest(standing, error, OVERLOAD_CUT, started, now)
+    return standing
+
+
+def next_day(now: float) -> float:
+    """Return when daily quotas are renewed: at midnight on the Pacific coast, without its summer time."""
+    local = datetime.fromtimestamp(now, UTC).astimezone(PACIFIC)
+    midnight = datetime(local.year, local.month, local.day, tzinfo=PACIFIC) + timedelta(days=1)
+    return midnight.timestamp()
+
+
+def _rest(standing: Standing, error: ProviderError, cut: float, started: float, now: float) -> Standing:
+    strikes = standing.strikes + (error.delay is None)
+    delay = error.delay if error.delay is not None else min(LONGEST_REST, FIRST_REST * 2 ** (strikes - 1))
+    changed = replace(
+        standing, resting_until=max(standing.resting_until, now + delay), why=str(error.sign), strikes=strikes
+    )
+    if started < standing.cut_at:
+        # It was under way when the ceiling was cut: the same episode.
+        return changed
+    return replace(changed, ceiling=max(1.0, standing.ceiling * cut), is_cautious=True, cut_at=now)
+
+
+def _learn(standing: Standing, in_window: int, now: float) -> Standing:
+    """Take what a minute has borne for the limit, unless the limit is known."""
+    if in_window < FEW or (standing.requests_limit and not standing.is_learned):
+        return standing
+    limit = in_window - 1
+    if standing.requests_limit:
+        limit = min(limit, standing.requests_limit)
+    return replace(standing, requests_limit=max(1, limit), is_learned=True, probed_at=now)
+
+
+def _heed(standing: Standing, allowance: Allowance, now: float) -> Standing:
+    """Take over what the provider's headers say."""
+    changed = standing
+    if allowance.requests_limit:
+        changed = replace(changed, requests_limit=allowance.requests_limit, is_learned=False)
+    if allowance.tokens_limit:
+        changed = replace(changed, tokens_limit=allowance.tokens_limit)
+    for left, reset in (
+        (allowance.requests_left, allowance.requests_reset),
+        (allowance.tokens_left, allowance.tokens_reset),
+    ):
+        if left == 0 and reset:
+            # Somebody else may use the quota too; the provider's count is the one that holds.
+            changed = replace(changed, resting_until=max(changed.resting_until, now + reset), why=str(Sign.RATE_LIMIT))
+    return changed

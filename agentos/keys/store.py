@@ -1,0 +1,226 @@
+"""The state of all keys on disk, shared by every AgentOS process of a user.
+
+Each method is one transaction. Times are those of the wall clock, as they have to make sense to another process and
+after a restart. A lease belongs to a process: it ends with its release, or when that process is gone, or when it has
+shown no sign of life for a while (it may live in another container, where its number means nothing to us).
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from agentos.errors import UsageError
+from agentos.keys.limits import Standing
+from agentos.processes import own_birth, process_birth
+
+VERSION = 1
+OWNER_LIFE = 60.0
+BUSY_TIMEOUT = 10.0
+_STANDING = [field.name for field in fields(Standing)]
+_SCHEMA = f"""
+CREATE TABLE standings (name TEXT PRIMARY KEY, {", ".join(_STANDING)});
+CREATE TABLE dead_keys (key TEXT PRIMARY KEY, reason TEXT NOT NULL);
+CREATE TABLE owners (id INTEGER PRIMARY KEY AUTOINCREMENT, pid INTEGER, birth TEXT, place TEXT, seen REAL);
+CREATE TABLE leases (id INTEGER PRIMARY KEY AUTOINCREMENT, owner INTEGER, key TEXT, grp TEXT, model TEXT, since REAL);
+CREATE TABLE sent (lease INTEGER PRIMARY KEY, grp TEXT, at REAL, tokens INTEGER);
+CREATE INDEX sent_by_group ON sent (grp, at);
+CREATE TABLE waiting (ticket INTEGER PRIMARY KEY AUTOINCREMENT, owner INTEGER, provider TEXT);
+"""
+
+
+class Store:
+    """One process's connection to the shared state."""
+
+    def __init__(self, path: Path | str, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._database = _open(path)
+        self._looked_for_dead = 0.0
+        with self._transaction() as database:
+            cursor = database.execute(
+                "INSERT INTO owners (pid, birth, place, seen) VALUES (?, ?, ?, ?)",
+                (os.getpid(), own_birth(), _place(), clock()),
+            )
+            self._owner = cursor.lastrowid
+
+    def close(self) -> None:
+        """Give everything back and close."""
+        with self._transaction() as database:
+            _forget_owner(database, self._owner)
+        self._database.close()
+
+    @contextmanager
+    def exclusively(self) -> Iterator[Books]:
+        """Look at the state and change it as one step; no other process comes between."""
+        with self._transaction() as database:
+            now = self._clock()
+            self._show_life(database, now)
+            yield Books(database, self._owner or 0, now)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        self._database.execute("BEGIN IMMEDIATE")
+        try:
+            yield self._database
+        except BaseException:
+            self._database.execute("ROLLBACK")
+            raise
+        self._database.execute("COMMIT")
+
+    def _show_life(self, database: sqlite3.Connection, now: float) -> None:
+        """Say once a second that this process lives, and clear away what the dead have left."""
+        if 0 <= now - self._looked_for_dead < 1.0:
+            return
+        self._looked_for_dead = now
+        changed = database.execute("UPDATE owners SET seen = ? WHERE id = ?", (now, self._owner)).rowcount
+        if not changed:
+            # Others took us for dead, as after a long sleep of the machine: our leases are gone, not our right to new.
+            database.execute(
+                "INSERT INTO owners VALUES (?, ?, ?, ?, ?)", (self._owner, os.getpid(), own_birth(), _place(), now)
+            )
+        for owner, pid, birth, place, seen in database.execute("SELECT * FROM owners").fetchall():
+            is_gone = place == _place() and process_birth(pid) != birth
+            if owner != self._owner and (is_gone or now - seen > OWNER_LIFE):
+                _forget_owner(database, owner)
+
+
+class Books:
+    """The shared state inside one transaction."""
+
+    def __init__(self, database: sqlite3.Connection, owner: int, now: float) -> None:
+        self._database = database
+        self._owner = owner
+        self.now = now
+
+    def standing(self, name: str) -> Standing:
+        """Return how a group or model stands."""
+        row = self._database.execute(f"SELECT {', '.join(_STANDING)} FROM standings WHERE name = ?", (name,)).fetchone()
+        return Standing() if row is None else _to_standing(row)
+
+    def set_standing(self, name: str, standing: Standing) -> None:
+        """Keep how a group or model stands."""
+        values = [name, *asdict(standing).values()]
+        self._database.execute(f"INSERT OR REPLACE INTO standings VALUES ({', '.join('?' * len(values))})", values)
+
+    def dead_keys(self) -> Mapping[str, str]:
+        """Return the keys that are refused, with the reason."""
+        return dict(self._database.execute("SELECT key, reason FROM dead_keys").fetchall())
+
+    def bury(self, key: str, reason: str) -> None:
+        """Keep in mind that a key is refused."""
+        self._database.execute("INSERT OR REPLACE INTO dead_keys VALUES (?, ?)", (key, reason))
+
+    def revive(self, keys: Sequence[str]) -> None:
+        """Give refused keys another chance."""
+        self._database.executemany("DELETE FROM dead_keys WHERE key = ?", [(key,) for key in keys])
+
+    def under_way(self, column: str, value: str) -> int:
+        """Return how many calls are under way with a `key`, of a group (`grp`) or to a `model`."""
+        query = f"SELECT count(*) FROM leases WHERE {column} = ?"
+        return int(self._database.execute(query, (value,)).fetchone()[0])
+
+    def in_window(self, group: str, window: float) -> tuple[int, int, float]:
+        """Return the requests and tokens of the last minute, and when the oldest of them leaves it."""
+        # The clock may have been put back meanwhile: what lies ahead of it is not counted for ever.
+        self._database.execute("DELETE FROM sent WHERE at < ? OR at > ?", (self.now - 2 * window, self.now + window))
+        requests, tokens, oldest = self._database.execute(
+            "SELECT count(*), coalesce(sum(tokens), 0), min(at) FROM sent WHERE grp = ? AND at > ?",
+            (group, self.now - window),
+        ).fetchone()
+        return int(requests), int(tokens), (oldest or self.now) + window
+
+    def leaves_window_at(self, group: str, window: float, tokens: int) -> float:
+        """Return when so many of the tokens of the last minute will have left it."""
+        gone = 0
+        rows = self._database.execute(
+            "SELECT at, tokens FROM sent WHERE grp = ? AND at > ? ORDER BY at", (group, self.now - window)
+        )
+        for at, amount in rows:
+            gone += amount
+            if gone >= tokens:
+                return float(at) + window
+        return self.now + window
+
+    def lend(self, key: str, group: str, model: str, tokens: int) -> int:
+        """Note a call as under way and return its number."""
+        cursor = self._database.execute(
+            "INSERT INTO leases (owner, key, grp, model, since) VALUES (?, ?, ?, ?, ?)",
+            (self._owner, key, group, model, self.now),
+        )
+        self._database.execute(
+            "INSERT OR REPLACE INTO sent VALUES (?, ?, ?, ?)", (cursor.lastrowid, group, self.now, tokens)
+        )
+        return int(cursor.lastrowid or 0)
+
+    def end_lease(self, lease: int, tokens: int | None) -> None:
+        """Note that a call has ended, with the tokens it really took; None takes it out of the minute altogether."""
+        self._database.execute("DELETE FROM leases WHERE id = ? AND owner = ?", (lease, self._owner))
+        if tokens is None:
+            self._database.execute("DELETE FROM sent WHERE lease = ?", (lease,))
+        else:
+            self._database.execute("UPDATE sent SET tokens = ? WHERE lease = ?", (tokens, lease))
+
+    def queue(self, provider: str) -> int:
+        """Take a ticket in the line of all processes for a provider's keys."""
+        cursor = self._database.execute("INSERT INTO waiting (owner, provider) VALUES (?, ?)", (self._owner, provider))
+        return int(cursor.lastrowid or 0)
+
+    def is_first(self, ticket: int, provider: str) -> bool:
+        """Tell whether nobody waits longer; a ticket that was lost counts as first."""
+        query = "SELECT 1 FROM waiting WHERE provider = ? AND ticket < ? LIMIT 1"
+        return self._database.execute(query, (provider, ticket)).fetchone() is None
+
+    def leave_queue(self, ticket: int) -> None:
+        """Give a ticket up."""
+        self._database.execute("DELETE FROM waiting WHERE ticket = ?", (ticket,))
+
+
+def _forget_owner(database: sqlite3.Connection, owner: int | None) -> None:
+    for table, column in (("leases", "owner"), ("waiting", "owner"), ("owners", "id")):
+        database.execute(f"DELETE FROM {table} WHERE {column} = ?", (owner,))
+
+
+def _to_standing(row: Sequence[Any]) -> Standing:
+    values = dict(zip(_STANDING, row, strict=True))
+    for name in ("is_cautious", "is_learned"):
+        values[name] = bool(values[name])
+    return Standing(**values)
+
+
+def _open(path: Path | str) -> sqlite3.Connection:
+    if isinstance(path, Path):
+        # Made with its mode from the start: nobody may look in between.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+    try:
+        database = sqlite3.connect(path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
+        database.execute("PRAGMA journal_mode=WAL")
+        # What a power loss takes back are leases of processes that it has ended, and a rest of the last moments.
+        database.execute("PRAGMA synchronous=NORMAL")
+        database.execute("BEGIN IMMEDIATE")
+        (version,) = database.execute("PRAGMA user_version").fetchone()
+        if version == 0:
+            for statement in _SCHEMA.split(";"):
+                database.execute(statement)
+            database.execute(f"PRAGMA user_version={VERSION}")
+        database.execute("COMMIT")
+    except sqlite3.DatabaseError as error:
+        raise UsageError(f"{path}: cannot be used ({error}); remove it, its state is learned anew") from error
+    if version > VERSION:
+        raise UsageError(f"{path}: was written by a newer AgentOS; update this one, or set AGENTOS_HOME elsewhere")
+    return database
+
+
+@cache
+def _place() -> str:
+    """Name the space in which process numbers mean something: this boot of this machine or container."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+        return f"{boot}/{os.stat('/proc/self/ns/pid').st_ino}"  # noqa: PTH116
+    except OSError:
+        return "here"

@@ -1,0 +1,119 @@
+"""Claude by Anthropic's SDK."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+from agentos.providers import Completion, Credential, Provider, Request
+from agentos.providers.allowance import read_allowance
+from agentos.providers.streaming import (
+    Answer,
+    Line,
+    Service,
+    count_tokens,
+    describe_models,
+    find_schema,
+    read_idle_timeout,
+    require_model,
+)
+
+if TYPE_CHECKING:
+    from agentos.providers.connection import Exchange
+
+_NORMAL = frozenset({"end_turn", "stop_sequence"})
+_CUT = frozenset({"max_tokens", "model_context_window_exceeded"})
+_INPUT_COUNTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+
+
+def create(model: str) -> Provider:
+    """Make the provider for a model such as `claude-opus-4-8`."""
+    service = Service(
+        "anthropic",
+        "anthropic",
+        "authorization",
+        "Bearer ",
+        os.environ.get("ANTHROPIC_BASE_URL", "").strip(),
+        read_idle_timeout(os.environ),
+    )
+    return AnthropicProvider(require_model("anthropic", model, "claude-opus-4-8"), Line(service, _make_client))
+
+
+def _make_client(sdk: Any, secret: str, base_url: str, http_client: Any) -> Any:
+    client = sdk.AsyncAnthropic(api_key=secret, base_url=base_url or None, max_retries=0, http_client=http_client)
+    # Both import more when they are first touched, which must not happen on the event loop.
+    _ = client.messages, client.models
+    return client
+
+
+class AnthropicProvider:
+    """Ask one Claude model."""
+
+    needs_key = True
+
+    def __init__(self, model: str, line: Line) -> None:
+        self._model = model
+        self._line = line
+
+    async def complete(self, request: Request, credential: Credential | None) -> Completion:
+        """Stream an answer and return it whole."""
+        options: dict[str, Any] = {}
+        schema = find_schema(request)
+        if schema:
+            options["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
+
+        async def ask(client: Any, exchange: Exchange) -> Completion:
+            exchange.streams = True
+            answer = Answer(exchange.asked, request.max_output_tokens)
+            stream = await client.messages.create(
+                model=self._model,
+                max_tokens=request.max_output_tokens,
+                messages=[{"role": "user", "content": request.prompt}],
+                stream=True,
+                **options,
+            )
+            async for event in stream:
+                _take(event, answer)
+                exchange.has_begun = True
+            return answer.complete(_NORMAL, _CUT, read_allowance(exchange.headers, time.time()))
+
+        return await self._line.ask(credential, self._model, ask)
+
+    async def check(self, credential: Credential | None) -> str:
+        """Ask for the first model of the list."""
+
+        async def ask(client: Any, exchange: Exchange) -> str:
+            page = await client.models.list(limit=1)
+            names = [str(model.id) for model in page.data]
+            return describe_models(names, has_more=bool(page.has_more), secret=exchange.asked.secret)
+
+        return await self._line.ask(credential, "", ask)
+
+    async def close(self) -> None:
+        """Close the connections that are kept."""
+        await self._line.close()
+
+
+def _take(event: Any, answer: Answer) -> None:
+    match event.type:
+        case "message_start":
+            answer.model = str(event.message.model)
+            _take_usage(event.message.usage, answer)
+        case "content_block_start" if event.content_block.type == "text":
+            answer.add(event.content_block.text)
+        case "content_block_delta" if event.delta.type == "text_delta":
+            answer.add(event.delta.text)
+        case "message_delta":
+            answer.finish = event.delta.stop_reason or answer.finish
+            if answer.finish == "refusal":
+                details = event.delta.stop_details
+                answer.refusal = (details and (details.explanation or details.category)) or "no reason was given"
+            _take_usage(event.usage, answer)
+
+
+def _take_usage(usage: Any, answer: Answer) -> None:
+    """Counts are totals so far; the last ones told are true."""
+    counts = [getattr(usage, name, None) for name in _INPUT_COUNTS]
+    answer.input_tokens = max(answer.input_tokens, count_tokens(*counts))
+    answer.output_tokens = max(answer.output_tokens, count_tokens(getattr(usage, "output_tokens", None)))

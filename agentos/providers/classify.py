@@ -1,0 +1,263 @@
+"""What a provider's refusal is a sign of, decided by its status and structured body, never by words in a message."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from agentos.errors import ProviderError, Sign
+
+LONGEST_DELAY = 86_400.0
+MOST_WORDS = 300
+REDACTED = "[REDACTED]"
+
+_BILLING = frozenset(
+    {
+        "BILLING_DISABLED",
+        "billing_error",
+        "billing_hard_limit_reached",
+        "billing_not_active",
+        "enforced_spend_limit_reached",
+        "insufficient_quota",
+    }
+)
+_CAPACITY = "MODEL_CAPACITY_EXHAUSTED"
+_INVALID_KEY = "API_KEY_INVALID"
+_OVERLOADED = (503, 529)
+
+# An error inside a stream that began with status 200 tells its status by name only.
+_STATUS_OF_NAME = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "insufficient_quota": 429,
+    "api_error": 500,
+    "server_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+    "INVALID_ARGUMENT": 400,
+    "FAILED_PRECONDITION": 400,
+    "UNAUTHENTICATED": 401,
+    "PERMISSION_DENIED": 403,
+    "NOT_FOUND": 404,
+    "RESOURCE_EXHAUSTED": 429,
+    "INTERNAL": 500,
+    "UNAVAILABLE": 503,
+    "DEADLINE_EXCEEDED": 504,
+}
+
+# More entries than any provider sends: what comes after is a hostile server's.
+_MOST_ENTRIES = 50
+_MOST_CONSIDERED = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Who was asked for what, for the message of an error."""
+
+    provider: str = "the provider"
+    model: str = ""
+    secret: str = ""
+
+
+def classify(
+    status: int, body: object, headers: Mapping[str, str], now: float, asked: Asked | None = None
+) -> ProviderError:
+    """Return the error that an answer is: `body` is its parsed JSON, or None when it is none.
+
+    Status 200 stands for an error that came inside a stream.
+    """
+    asked = asked or Asked()
+    error = _error_of(body)
+    told = _told_status(status, error)
+    sign = _sign(told, error)
+    header_delay = _header_delay(headers, now)
+    if sign in (Sign.BILLING, Sign.AUTH, Sign.BAD_REQUEST):
+        delay = None
+    elif sign is Sign.QUOTA:
+        # A daily quota comes with a RetryInfo of some seconds, which is not when the quota is renewed.
+        delay = header_delay
+    else:
+        delay = header_delay if header_delay is not None else _retry_info(error)
+    return ProviderError(_message(status, told, sign, error, asked), sign=sign, delay=delay)
+
+
+def refused_parameter(body: object) -> str:
+    """Return the name of the request's parameter that an error body blames, or nothing."""
+    return _text(_error_of(body).get("param"))
+
+
+def clean_words(words: str, secret: str = "", limit: int = MOST_WORDS) -> str:
+    """Return a stranger's words on one line, without control characters and without the key."""
+    # Cleaned before the key is looked for and cut after it, so that no part of an echoed key is left over.
+    considered = words[:_MOST_CONSIDERED]
+    kept = "".join(" " if letter.isspace() else letter for letter in considered if not _is_control(letter))
+    if secret:
+        kept = kept.replace(secret, REDACTED)
+        if len(words) > len(considered):
+            kept = kept[: -len(secret)]
+    kept = " ".join(kept.split())
+    return kept if len(kept) <= limit else kept[: limit - 1] + "…"
+
+
+def parse_number(text: object) -> float | None:
+    """Read a plain decimal number, or None; nothing that is not finite gets through."""
+    if not isinstance(text, str) or len(text) > 24:
+        return None
+    number = text.strip()
+    whole, _, part = number.removeprefix("-").partition(".")
+    digits = whole + part
+    return float(number) if digits.isascii() and digits.isdigit() else None
+
+
+def bound_delay(seconds: float) -> float:
+    """Keep a delay between now and a day."""
+    return min(max(seconds, 0.0), LONGEST_DELAY)
+
+
+def _error_of(body: object) -> Mapping[str, Any]:
+    """Return the error object of a body: providers nest it, list it, flatten it or write only words."""
+    if isinstance(body, list) and body:
+        body = body[0]
+    if not isinstance(body, dict):
+        return {}
+    error = body.get("error")
+    if isinstance(error, dict):
+        return error
+    if isinstance(error, str):
+        return {"message": error}
+    return body
+
+
+def _told_status(status: int, error: Mapping[str, Any]) -> int:
+    """Return the status, or for an error inside a stream the one that its body tells."""
+    if status >= 300:
+        return status
+    code = error.get("code")
+    number = parse_number(code) if isinstance(code, str) else code
+    if isinstance(number, int | float) and not isinstance(number, bool) and 400 <= number < 600:
+        return int(number)
+    names = (_text(error.get(field)) for field in ("type", "code", "status"))
+    return next((_STATUS_OF_NAME[name] for name in names if name in _STATUS_OF_NAME), 500)
+
+
+def _sign(status: int, error: Mapping[str, Any]) -> Sign:
+    names = set(_names(error))
+    if names & _BILLING or status == 402:
+        return Sign.BILLING
+    if _CAPACITY in names or status in _OVERLOADED or "overloaded_error" in names:
+        return Sign.OVERLOADED
+    if any("PerDay" in quota for quota in _quota_ids(error)):
+        return Sign.QUOTA
+    if status == 429:
+        return Sign.RATE_LIMIT
+    if _INVALID_KEY in names or status in (401, 403):
+        return Sign.AUTH
+    if status in (408, 409) or status >= 500:
+        return Sign.TRANSIENT
+    return Sign.BAD_REQUEST
+
+
+def _names(error: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the machine-readable names in an error: its type and code, and those in its details."""
+    for field in ("type", "code"):
+        yield _text(error.get(field))
+    for detail in _details(error):
+        yield _text(detail.get("error_code"))
+        yield _text(detail.get("type"))
+        if _is_of_type(detail, "ErrorInfo"):
+            yield _text(detail.get("reason"))
+
+
+def _details(error: Mapping[str, Any]) -> list[dict[str, Any]]:
+    details = error.get("details")
+    entries = details[:_MOST_ENTRIES] if isinstance(details, list) else [details]
+    return [entry for entry in entries if isinstance(entry, dict)]
+
+
+def _quota_ids(error: Mapping[str, Any]) -> Iterator[str]:
+    for detail in _details(error):
+        violations = detail.get("violations")
+        if _is_of_type(detail, "QuotaFailure") and isinstance(violations, list):
+            yield from (_text(v.get("quotaId")) for v in violations[:_MOST_ENTRIES] if isinstance(v, dict))
+
+
+def _is_of_type(detail: Mapping[str, Any], name: str) -> bool:
+    return _text(detail.get("@type")).endswith(f"google.rpc.{name}")
+
+
+def _retry_info(error: Mapping[str, Any]) -> float | None:
+    for detail in _details(error):
+        if _is_of_type(detail, "RetryInfo"):
+            seconds = parse_number(_text(detail.get("retryDelay")).removesuffix("s"))
+            return None if seconds is None else bound_delay(seconds)
+    return None
+
+
+def _header_delay(headers: Mapping[str, str], now: float) -> float | None:
+    lowered = {name.lower(): value for name, value in headers.items()}
+    milliseconds = parse_number(lowered.get("retry-after-ms"))
+    if milliseconds is not None:
+        return bound_delay(milliseconds / 1000)
+    told = lowered.get("retry-after", "")
+    seconds = parse_number(told)
+    if seconds is None:
+        moment = _parse_http_date(told)
+        seconds = None if moment is None else moment - now
+    return None if seconds is None else bound_delay(seconds)
+
+
+def _parse_http_date(text: str) -> float | None:
+    if not 8 <= len(text) <= 64:
+        return None
+    try:
+        moment = parsedate_to_datetime(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+
+
+def parse_moment(text: object) -> float | None:
+    """Read an RFC 3339 time as seconds since 1970, or None."""
+    if not isinstance(text, str) or not 10 <= len(text) <= 40:
+        return None
+    try:
+        moment = datetime.fromisoformat(text.strip())
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _message(status: int, told: int, sign: Sign, error: Mapping[str, Any], asked: Asked) -> str:
+    words = clean_words(_text(error.get("message")), asked.secret)
+    name = _text(error.get("type")) or _text(error.get("status")) or _text(error.get("code"))
+    label = clean_words(f"{told} {name}", asked.secret, 80)
+    model = clean_words(asked.model, asked.secret, 100)
+    if 300 <= status < 400:
+        said = f"{asked.provider} redirects to another address ({label}): check the base URL"
+    elif status < 300:
+        said = f"{asked.provider} broke off with an error ({label})"
+    elif sign is Sign.AUTH:
+        said = f"{asked.provider} refused the key ({label})"
+    elif told == 404 and model:
+        said = f"{asked.provider} has no model {model!r} at this address ({label})"
+    else:
+        said = f"{asked.provider} answered {label}"
+    return f"{said}: {words}" if words else said
+
+
+def _is_control(letter: str) -> bool:
+    return not letter.isspace() and unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Co", "Cn")
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,752 @@
+"""The `claude -p` command as a provider: against the genuine command where it is, and a stand-in everywhere."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentos.documents.verdict import parse_verdict
+from agentos.errors import ProviderError, Sign, UsageError
+from agentos.processes import process_birth
+from agentos.providers import Completion, Credential, Request, create_provider, parse_model_spec
+from agentos.providers.classify import Asked
+from agentos.providers.claude_cli import ClaudeCliProvider
+from agentos.providers.claude_cli.child import Ending
+from agentos.providers.claude_cli.transcript import Transcript
+
+KEY = "sk-ant-api03-canary-of-the-claude-command"
+PROMPT = "Say hello to the canary prompt"
+VERDICT = {
+    "decision": "APPROVED",
+    "summary": "Good.",
+    "findings": [],
+    "resolved_questions": [],
+    "questions": [],
+    "coverage": [],
+}
+
+
+def make_request(schema: str = "", prompt: str = PROMPT) -> Request:
+    return Request("r", "lld", "7", "N1_draft", 1, 1, "lld.draft", "claude-cli:sonnet", prompt, {}, schema, 1234)
+
+
+# What the genuine command was seen to print, without what nobody reads.
+
+INIT = {"type": "system", "subtype": "init", "tools": [], "mcp_servers": [], "model": "claude-sonnet-5"}
+
+
+def stream_event(**event: Any) -> dict[str, Any]:
+    return {"type": "stream_event", "event": event, "parent_tool_use_id": None}
+
+
+START = stream_event(type="message_start", message={"model": "claude-sonnet-5", "content": []})
+END = stream_event(type="message_delta", delta={"stop_reason": "end_turn"}, usage={"output_tokens": 7})
+STOP = stream_event(type="message_stop")
+SAID = {
+    "type": "assistant",
+    "message": {"model": "claude-sonnet-5", "content": [{"type": "text", "text": "Hello there"}]},
+}
+ASKED_AGAIN = {"type": "user", "message": {"role": "user", "content": []}, "isSynthetic": True}
+
+
+def result(**changes: Any) -> dict[str, Any]:
+    return {
+        "type": "result",
+        "subtype": "success",
+        "is_error": False,
+        "api_error_status": None,
+        "num_turns": 1,
+        "result": "Hello there",
+        "stop_reason": "end_turn",
+        "total_cost_usd": 0.00023,
+        "usage": {
+            "input_tokens": 11,
+            "cache_creation_input_tokens": 3,
+            "cache_read_input_tokens": 5,
+            "output_tokens": 7,
+        },
+        "modelUsage": {"claude-sonnet-5[1m]": {"inputTokens": 11, "outputTokens": 7, "cacheReadInputTokens": 5}},
+        "permission_denials": [],
+        "terminal_reason": "completed",
+    } | changes
+
+
+def refused(status: int | None, name: str, words: str = "no") -> list[dict[str, Any]]:
+    said = {"type": "assistant", "message": {"model": "<synthetic>", "content": []}, "error": name}
+    failed = {"is_error": True, "api_error_status": status, "result": words, "stop_reason": "stop_sequence"}
+    return [INIT, said, result(**failed, usage={}, modelUsage={})]
+
+
+ANSWER = [INIT, START, SAID, END, STOP, result()]
+
+
+# The stand-in.
+
+BEGINNING = """\
+    #!{python}
+    import json, os, signal, subprocess, sys, time
+    def say(*messages):
+        for message in messages:
+            print(json.dumps(message), flush=True)
+    def describe(path):
+        return {{"mode": oct(os.stat(path).st_mode & 0o777), "names": sorted(os.listdir(path))}}
+    def record(**more):
+        config = os.environ["CLAUDE_CONFIG_DIR"]
+        login = os.path.join(config, ".credentials.json")
+        seen = dict(argv=sys.argv, environ=dict(os.environ), pid=os.getpid(), group=os.getpgrp(), cwd=os.getcwd())
+        seen |= dict(work=describe("."), config=describe(config), home=describe(os.environ["HOME"]), **more)
+        if os.path.exists(login):
+            seen |= dict(login=open(login).read(), login_mode=oct(os.stat(login).st_mode & 0o777))
+        with open({record!r}, "w") as file:
+            json.dump(seen, file)
+    def hang():
+        while True:
+            signal.pause()
+    ANSWER = json.loads({answer!r})
+"""
+
+
+@dataclass(frozen=True)
+class StandIn:
+    """A real executable that does what a test wants of the command."""
+
+    folder: Path
+
+    @property
+    def record(self) -> Path:
+        return self.folder / "record"
+
+    @property
+    def temporary(self) -> Path:
+        return self.folder / "temporary"
+
+    def write(self, body: str) -> Path:
+        fields = {"python": sys.executable, "record": str(self.record), "answer": json.dumps(ANSWER)}
+        program = self.folder / "claude-stand-in"
+        program.write_text(textwrap.dedent(BEGINNING).format(**fields) + textwrap.dedent(body), "utf-8")
+        program.chmod(0o755)
+        return program
+
+    def provider(self, body: str, model: str = "sonnet", **environ: str) -> ClaudeCliProvider:
+        return ClaudeCliProvider(model, self.environ(body) | environ)
+
+    def environ(self, body: str) -> dict[str, str]:
+        home = str(self.folder / "home")
+        return {"PATH": os.environ["PATH"], "HOME": home, "AGENTOS_CLAUDE_COMMAND": str(self.write(body))}
+
+    def saying(self, *messages: Mapping[str, Any], code: int = 0) -> ClaudeCliProvider:
+        return self.provider(f"say(*json.loads({json.dumps(messages)!r}))\nsys.exit({code})")
+
+    def seen(self) -> dict[str, Any]:
+        seen: dict[str, Any] = json.loads(self.record.read_text("utf-8"))
+        return seen
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
+    made = StandIn(tmp_path)
+    made.temporary.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(made.temporary))
+    return made
+
+
+def complete(provider: ClaudeCliProvider, credential: Credential | None = None, **request: str) -> Completion:
+    return asyncio.run(provider.complete(make_request(**request), credential))
+
+
+def fail(provider: ClaudeCliProvider, credential: Credential | None = None, **request: str) -> ProviderError:
+    with pytest.raises(ProviderError) as caught:
+        complete(provider, credential, **request)
+    return caught.value
+
+
+def wait_until_gone(pid: int) -> None:
+    with suppress(ProcessLookupError):
+        descriptor = os.pidfd_open(pid)
+        try:
+            assert select.select([descriptor], [], [], 30)[0], f"process {pid} lives on"
+        finally:
+            os.close(descriptor)
+    assert process_birth(pid) == ""
+
+
+def test_an_answer_comes_with_its_model_and_usage(stand_in: StandIn) -> None:
+    answer = complete(stand_in.saying(*ANSWER))
+    assert (answer.text, answer.model) == ("Hello there", "claude-sonnet-5")
+    assert (answer.usage.input_tokens, answer.usage.output_tokens) == (19, 7)
+
+
+def test_it_is_made_by_its_name_without_looking_for_the_command() -> None:
+    assert not create_provider(parse_model_spec("claude-cli")).needs_key
+    with pytest.raises(UsageError, match="claude-cli:MODEL"):
+        create_provider(parse_model_spec("claude-cli:a\x00b"))
+
+
+def test_a_structured_answer_is_asked_for_by_its_schema(stand_in: StandIn) -> None:
+    answer = json.dumps(VERDICT)
+    body = f"record(); say(*ANSWER[:-1], {result(result=answer, stop_reason='tool_use', num_turns=2)!r})"
+    answered = complete(stand_in.provider(body.replace("null", "None")), schema="verdict")
+    assert parse_verdict(answered.text).summary == "Good."
+    argv = stand_in.seen()["argv"]
+    assert "decision" in json.loads(argv[argv.index("--json-schema") + 1])["properties"]
+
+
+def test_a_tool_use_is_no_end_of_a_plain_answer(stand_in: StandIn) -> None:
+    error = fail(stand_in.saying(*ANSWER[:-1], result(stop_reason="tool_use")))
+    assert error.sign is Sign.BAD_ANSWER
+
+
+@pytest.mark.parametrize(
+    ("status", "name", "sign"),
+    [
+        (401, "authentication_failed", Sign.AUTH),
+        (403, "authentication_failed", Sign.AUTH),
+        (None, "oauth_org_not_allowed", Sign.AUTH),
+        (400, "billing_error", Sign.BILLING),
+        (402, "unknown", Sign.BILLING),
+        (429, "rate_limit", Sign.RATE_LIMIT),
+        (None, "rate_limit", Sign.RATE_LIMIT),
+        (529, "server_error", Sign.OVERLOADED),
+        (503, "server_error", Sign.OVERLOADED),
+        (None, "overloaded", Sign.OVERLOADED),
+        (500, "server_error", Sign.TRANSIENT),
+        (None, "server_error", Sign.TRANSIENT),
+        (None, "unknown", Sign.TRANSIENT),
+        (None, "a name of tomorrow", Sign.TRANSIENT),
+        (400, "unknown", Sign.BAD_REQUEST),
+        (413, "invalid_request", Sign.BAD_REQUEST),
+        (404, "model_not_found", Sign.BAD_REQUEST),
+        (None, "max_output_tokens", Sign.BAD_ANSWER),
+    ],
+)
+def test_a_refusal_is_told_by_its_status_and_name(stand_in: StandIn, status: int | None, name: str, sign: Sign) -> None:
+    # Words that would mislead whoever read them.
+    words = "API Error: 429 overloaded, credit balance, Invalid API key"
+    error = fail(stand_in.saying(*refused(status, name, words), code=1), Credential(KEY))
+    assert error.sign is sign
+
+
+def test_a_login_that_is_missing_is_said_with_what_to_do(stand_in: StandIn) -> None:
+    error = fail(stand_in.saying(*refused(None, "authentication_failed", "Not logged in"), code=1))
+    assert error.sign is Sign.AUTH
+    assert "run `claude` and log in" in str(error)
+
+
+def test_a_used_up_subscription_is_a_quota_with_its_reset(stand_in: StandIn) -> None:
+    info = {"status": "rejected", "resetsAt": int(time.time()) + 3600, "rateLimitType": "five_hour"}
+    limit = {"type": "rate_limit_event", "rate_limit_info": info}
+    error = fail(stand_in.saying(limit, *refused(429, "rate_limit"), code=1))
+    assert error.sign is Sign.QUOTA
+    assert error.delay is not None
+    assert 0 < error.delay <= 3600
+
+
+@pytest.mark.parametrize(
+    ("messages", "sign"),
+    [
+        ([*ANSWER[:-1], result(permission_denials=[{"tool_name": "Bash"}])], Sign.BAD_ANSWER),
+        ([*ANSWER[:-1], {k: v for k, v in result().items() if k != "permission_denials"}], Sign.BAD_ANSWER),
+        ([*ANSWER[:-1], result(result="")], Sign.BAD_ANSWER),
+        ([*ANSWER[:-1], result(result=" \n")], Sign.BAD_ANSWER),
+        ([*ANSWER[:-1], result(result=None)], Sign.BAD_ANSWER),
+        ([*ANSWER[:-1], result(result="x" * 4_000_001)], Sign.BAD_ANSWER),
+        ([INIT, result(stop_reason="refusal", is_error=True)], Sign.BAD_ANSWER),
+        ([INIT, result(subtype="error_max_turns", is_error=True)], Sign.BAD_ANSWER),
+        ([INIT, result(subtype="error_during_execution", is_error=True)], Sign.TRANSIENT),
+        ([INIT, result(is_error="false")], Sign.TRANSIENT),
+        ([INIT, START, SAID, result(stop_reason=None, usage={}, modelUsage={})], Sign.TRANSIENT),
+        ([INIT, START, SAID, END, STOP], Sign.TRANSIENT),
+        ([], Sign.TRANSIENT),
+    ],
+)
+def test_what_only_looks_like_a_success_is_none(stand_in: StandIn, messages: list[Any], sign: Sign) -> None:
+    assert fail(stand_in.saying(*messages)).sign is sign
+
+
+@pytest.mark.parametrize(
+    ("messages", "sign"),
+    [
+        ([INIT, START, stream_event(type="message_delta", delta={"stop_reason": "max_tokens"})], Sign.BAD_ANSWER),
+        ([INIT, START, END, STOP, ASKED_AGAIN], Sign.BAD_ANSWER),
+        ([INIT, START, STOP], Sign.TRANSIENT),
+        ([INIT, START, START], Sign.TRANSIENT),
+    ],
+)
+def test_a_command_that_is_about_to_ask_again_is_ended(stand_in: StandIn, messages: list[Any], sign: Sign) -> None:
+    body = f"record(); say(*json.loads({json.dumps(messages)!r})); hang()"
+    assert fail(stand_in.provider(body)).sign is sign
+    wait_until_gone(stand_in.seen()["pid"])
+
+
+def test_an_exit_code_spoils_an_answer_and_is_told_with_the_complaint(stand_in: StandIn) -> None:
+    error = fail(stand_in.provider("say(*ANSWER); print('out of\\x1b[31m disk', file=sys.stderr); sys.exit(3)"))
+    assert error.sign is Sign.TRANSIENT
+    assert "exit code 3: out of[31m disk" in str(error)
+
+
+def test_a_key_that_the_command_echoes_is_in_no_message(stand_in: StandIn) -> None:
+    error = fail(stand_in.provider("print(os.environ['ANTHROPIC_API_KEY'], file=sys.stderr)"), Credential(KEY))
+    assert "without a result" in str(error)
+    assert KEY not in str(error)
+
+
+def test_garbage_between_the_messages_is_ignored(stand_in: StandIn) -> None:
+    body = r"""
+        os.write(1, b'\xff\xfe warning\n\n[1, 2]\n"x"\n{"type": ["result"]}\n' + b'[' * 100_000 + b'\n')
+        say(*ANSWER)
+    """
+    assert complete(stand_in.provider(body)).text == "Hello there"
+
+
+def test_garbage_alone_is_no_answer(stand_in: StandIn) -> None:
+    assert fail(stand_in.provider("os.write(1, b'Hello there')")).sign is Sign.TRANSIENT
+
+
+@pytest.mark.parametrize("piece", ["b'x' * 65536", "b'x' * 1000 + b'\\n'"], ids=["one line", "many lines"])
+def test_a_flood_is_ended(stand_in: StandIn, piece: str) -> None:
+    error = fail(stand_in.provider(f"record()\nwhile True: os.write(1, {piece})"))
+    assert error.sign is Sign.BAD_ANSWER
+    wait_until_gone(stand_in.seen()["pid"])
+
+
+def test_a_flood_of_complaints_is_drained(stand_in: StandIn) -> None:
+    body = "for _ in range(100): os.write(2, b'x' * 65536)\nsay(*ANSWER)"
+    assert complete(stand_in.provider(body)).text == "Hello there"
+
+
+def test_silence_ends_the_call(stand_in: StandIn) -> None:
+    error = fail(stand_in.provider("record(); say(*ANSWER[:2]); hang()", AGENTOS_IDLE_TIMEOUT="0.4"))
+    assert error.sign is Sign.TRANSIENT
+    assert "said nothing for 0.4 seconds" in str(error)
+    wait_until_gone(stand_in.seen()["pid"])
+    assert list(stand_in.temporary.iterdir()) == []
+
+
+def test_a_prompt_that_is_not_read_does_not_hold_the_answer_up(stand_in: StandIn) -> None:
+    assert complete(stand_in.saying(*ANSWER), prompt="x" * 5_000_000).text == "Hello there"
+
+
+def test_the_prompt_arrives_whole_and_on_standard_input_only(stand_in: StandIn) -> None:
+    prompt = "--help \x00 ü \ud800 " * 100_000
+    provider = stand_in.provider("record(words=sys.stdin.buffer.read().decode()); say(*ANSWER)")
+    complete(provider, prompt=prompt)
+    assert stand_in.seen()["words"] == prompt.replace("\ud800", "?")
+    assert "--help" not in " ".join(stand_in.seen()["argv"])
+
+
+def test_a_key_is_in_the_environment_of_the_child_alone(stand_in: StandIn) -> None:
+    provider = stand_in.provider("record(); say(*ANSWER)", CANARY="x", AWS_SECRET_ACCESS_KEY="x", LANG="C.UTF-8")
+    complete(provider, Credential(KEY, "http://127.0.0.1:9"))
+    seen = stand_in.seen()
+    assert seen["environ"]["ANTHROPIC_API_KEY"] == KEY
+    assert seen["environ"]["ANTHROPIC_BASE_URL"] == "http://127.0.0.1:9"
+    assert seen["environ"]["CLAUDE_CODE_MAX_RETRIES"] == "0"
+    assert seen["environ"]["CLAUDE_CODE_MAX_OUTPUT_TOKENS"] == "1234"
+    assert seen["environ"]["LANG"] == "C.UTF-8"
+    assert not {"CANARY", "AWS_SECRET_ACCESS_KEY"} & set(seen["environ"])
+    assert KEY not in " ".join(seen["argv"])
+    assert KEY not in " ".join(os.environ.values())
+    assert "--model=sonnet" in seen["argv"]
+
+
+def test_without_a_key_a_paid_one_of_the_environment_is_withheld(stand_in: StandIn) -> None:
+    paid = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_AUTH_TOKEN": KEY, "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}
+    complete(stand_in.provider("record(); say(*ANSWER)", model="", **paid))
+    seen = stand_in.seen()
+    assert not set(paid) & set(seen["environ"])
+    assert not any(argument.startswith("--model") for argument in seen["argv"])
+
+
+@pytest.mark.parametrize("secret", ["", "two\nlines", "nul\x00", "ümlaut"])
+def test_a_key_that_cannot_be_one_is_refused(stand_in: StandIn, secret: str) -> None:
+    error = fail(stand_in.saying(*ANSWER), Credential(secret))
+    assert error.sign is Sign.AUTH
+    assert list(stand_in.temporary.iterdir()) == []
+
+
+def test_the_folders_are_private_and_removed(stand_in: StandIn) -> None:
+    complete(stand_in.provider("record(); say(*ANSWER); open('left', 'w'); os.mkdir('behind')"))
+    seen = stand_in.seen()
+    assert seen["work"] == {"mode": "0o700", "names": []}
+    assert seen["config"] == {"mode": "0o700", "names": []}
+    assert seen["home"] == {"mode": "0o700", "names": ["config", "work"]}
+    assert Path(seen["cwd"]).parent.parent == stand_in.temporary
+    assert list(stand_in.temporary.iterdir()) == []
+
+
+def test_the_login_is_lent_without_what_could_renew_it(stand_in: StandIn) -> None:
+    home = stand_in.folder / "home" / ".claude"
+    home.mkdir(parents=True)
+    login = {"accessToken": "access", "refreshToken": "refresh-canary", "expiresAt": 1, "subscriptionType": "max"}
+    whole = json.dumps({"claudeAiOauth": login, "mcpOAuth": {"other": "mcp-canary"}})
+    (home / ".credentials.json").write_text(whole)
+    (home / "CLAUDE.md").write_text("not for the child")
+    complete(stand_in.provider("record(); say(*ANSWER)"))
+    seen = stand_in.seen()
+    assert json.loads(seen["login"]) == {"claudeAiOauth": login | {"refreshToken": ""}}
+    assert seen["login_mode"] == "0o600"
+    assert seen["config"]["names"] == [".credentials.json"]
+    assert (home / ".credentials.json").read_text() == whole
+    complete(stand_in.provider("record(); say(*ANSWER)"), Credential(KEY))
+    assert "login" not in stand_in.seen()
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"claudeAiOauth": 3}', "\xff", "[" * 50_000])
+def test_a_login_that_cannot_be_read_is_none(stand_in: StandIn, content: str) -> None:
+    config = stand_in.folder / "elsewhere"
+    config.mkdir()
+    (config / ".credentials.json").write_text(content, "latin-1")
+    complete(stand_in.provider("record(); say(*ANSWER)", CLAUDE_CONFIG_DIR=str(config)))
+    assert stand_in.seen()["config"]["names"] == []
+
+
+def test_a_login_token_of_the_environment_is_lent(stand_in: StandIn) -> None:
+    complete(stand_in.provider("record(); say(*ANSWER)", CLAUDE_CODE_OAUTH_TOKEN="token"))
+    assert stand_in.seen()["environ"]["CLAUDE_CODE_OAUTH_TOKEN"] == "token"
+    complete(stand_in.provider("record(); say(*ANSWER)", CLAUDE_CODE_OAUTH_TOKEN="token"), Credential(KEY))
+    assert "CLAUDE_CODE_OAUTH_TOKEN" not in stand_in.seen()["environ"]
+
+
+CHILD = "child = subprocess.Popen([sys.executable, '-c', 'import signal; signal.pause()'])\n"
+STUBBORN = "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+
+
+def test_a_child_that_the_command_left_behind_is_ended(stand_in: StandIn) -> None:
+    assert complete(stand_in.provider(CHILD + "record(child=child.pid); say(*ANSWER)")).text == "Hello there"
+    wait_until_gone(stand_in.seen()["child"])
+
+
+@pytest.mark.parametrize("manner", ["", STUBBORN], ids=["docile", "stubborn"])
+def test_cancellation_leaves_no_process_and_no_folder(stand_in: StandIn, manner: str) -> None:
+    os.mkfifo(stand_in.record)
+    provider = stand_in.provider(manner + CHILD + "record(child=child.pid); say(*ANSWER[:2]); hang()")
+
+    async def cancel() -> dict[str, Any]:
+        call = asyncio.create_task(provider.complete(make_request(), Credential(KEY)))
+        seen: dict[str, Any] = json.loads(await asyncio.to_thread(stand_in.record.read_text))
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        return seen
+
+    seen = asyncio.run(cancel())
+    assert seen["group"] not in (os.getpgrp(), seen["pid"])
+    for pid in (seen["pid"], seen["child"], seen["group"]):
+        wait_until_gone(pid)
+    assert list(stand_in.temporary.iterdir()) == []
+
+
+def test_nothing_outlives_a_killed_coordinator(stand_in: StandIn) -> None:
+    os.mkfifo(stand_in.record)
+    environ = stand_in.environ(STUBBORN + CHILD + "record(child=child.pid); hang()")
+    coordinator = f"""
+        import asyncio
+        from agentos.providers.claude_cli import ClaudeCliProvider
+        from tests.providers.test_claude_cli import make_request
+        asyncio.run(ClaudeCliProvider("", {environ!r}).complete(make_request(), None))
+    """
+    own = {"PATH": os.environ["PATH"], "TMPDIR": str(stand_in.temporary), "HOME": environ["HOME"]}
+    root = Path(__file__).parents[2]
+    with subprocess.Popen([sys.executable, "-c", textwrap.dedent(coordinator)], env=own, cwd=root) as process:
+        seen = json.loads(stand_in.record.read_text())
+        process.send_signal(signal.SIGKILL)
+    for pid in (seen["pid"], seen["child"], seen["group"]):
+        wait_until_gone(pid)
+    assert list(stand_in.temporary.iterdir()) == []
+
+
+def test_a_missing_command_is_said_with_how_to_get_it(tmp_path: Path) -> None:
+    for environ in ({"PATH": str(tmp_path)}, {"PATH": str(tmp_path), "AGENTOS_CLAUDE_COMMAND": "no-such-claude"}):
+        error = fail(ClaudeCliProvider("", environ))
+        assert error.sign is Sign.BAD_REQUEST
+        assert "npm install -g @anthropic-ai/claude-code" in str(error)
+        assert "\n" not in str(error)
+
+
+def test_a_command_that_is_no_program_is_said(stand_in: StandIn) -> None:
+    provider = stand_in.provider("")
+    (stand_in.folder / "claude-stand-in").write_text("#!/no/such/interpreter\n")
+    error = fail(provider)
+    assert error.sign is Sign.BAD_REQUEST
+    assert "cannot be started" in str(error)
+    assert list(stand_in.temporary.iterdir()) == []
+
+
+def test_the_check_tells_the_version_and_asks_nothing(stand_in: StandIn) -> None:
+    provider = stand_in.provider("record(); print('2.1.197 (Claude Code)')")
+    assert asyncio.run(provider.check(None)) == "2.1.197 (Claude Code)"
+    assert stand_in.seen()["argv"][1:] == ["--version"]
+    with pytest.raises(ProviderError, match="does not tell a version: broken"):
+        asyncio.run(stand_in.provider("print('broken', file=sys.stderr); sys.exit(1)").check(Credential(KEY)))
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+fields = (*result(), "message", "event", "rate_limit_info", "error", "isSynthetic", "delta", "status", "resetsAt")
+kinds = st.sampled_from(["result", "assistant", "user", "stream_event", "rate_limit_event", "message_start", "x"])
+messages = st.dictionaries(st.sampled_from(fields), json_values, max_size=6).flatmap(
+    lambda changes: kinds.map(lambda kind: result() | {"type": kind, "event": changes} | changes)
+)
+
+
+@given(st.lists(messages | json_values, max_size=4), st.sampled_from([0, 1, None]))
+def test_no_message_gets_more_than_an_answer_or_a_provider_error(said: list[Any], code: int | None) -> None:
+    transcript = Transcript(Asked("claude-cli", "", KEY), 100)
+    try:
+        for message in said:
+            if transcript.take(json.dumps(message).encode()):
+                break
+        answer = transcript.complete(Ending(code))
+    except ProviderError:
+        return
+    assert code == 0
+    assert answer.text.strip()
+    answer.text.encode()
+
+
+@given(st.binary(max_size=200))
+def test_no_bytes_break_the_reading(line: bytes) -> None:
+    assert not Transcript(Asked("claude-cli"), 100).take(line)
+
+
+# The genuine command, against a server of ours.
+
+
+def find_genuine() -> str | None:
+    here = Path(__file__).parents[2] / "node_modules" / ".bin" / "claude"
+    return shutil.which(os.environ.get("AGENTOS_CLAUDE_COMMAND") or "claude") or shutil.which(str(here))
+
+
+genuine = pytest.mark.skipif(find_genuine() is None, reason="no claude command: npm install @anthropic-ai/claude-code")
+
+
+def sse(*events: dict[str, Any]) -> bytes:
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
+    return head + b"".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode() for event in events)
+
+
+def deny(status: int, name: str, message: str = "no", *headers: str) -> bytes:
+    body = json.dumps({"type": "error", "error": {"type": name, "message": message}, "request_id": "req_1"}).encode()
+    lines = (f"HTTP/1.1 {status} X", "content-type: application/json", f"content-length: {len(body)}", *headers)
+    return "\r\n".join((*lines, "connection: close", "", "")).encode() + body
+
+
+MESSAGE = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-sonnet-5", "content": []}
+OPENED = {"type": "message_start", "message": MESSAGE | {"usage": {"input_tokens": 11, "output_tokens": 1}}}
+
+
+def block(kind: dict[str, Any], delta: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {"type": "content_block_start", "index": 0, "content_block": kind},
+        {"type": "content_block_delta", "index": 0, "delta": delta},
+        {"type": "content_block_stop", "index": 0},
+    ]
+
+
+def text_block(text: str) -> list[dict[str, Any]]:
+    return block({"type": "text", "text": ""}, {"type": "text_delta", "text": text})
+
+
+def tool_block(name: str, **given: Any) -> list[dict[str, Any]]:
+    use = {"type": "tool_use", "id": "toolu_1", "name": name, "input": {}}
+    return block(use, {"type": "input_json_delta", "partial_json": json.dumps(given)})
+
+
+def closed(reason: str) -> list[dict[str, Any]]:
+    delta = {"stop_reason": reason, "stop_sequence": None}
+    return [{"type": "message_delta", "delta": delta, "usage": {"output_tokens": 7}}, {"type": "message_stop"}]
+
+
+GREETING = sse(OPENED, *text_block("Hello there"), *closed("end_turn"))
+HTML = b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 6\r\nconnection: close\r\n\r\n<html>"
+
+
+@dataclass
+class Server:
+    """Answers every message request with the same bytes."""
+
+    answer: bytes
+    holds: bool = False
+    url: str = ""
+    requests: list[tuple[dict[str, str], Any]] = field(default_factory=list)
+    arrived: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError, asyncio.IncompleteReadError):
+            head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+            headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:])}
+            body = await reader.readexactly(int(headers.get("content-length", "0")))
+            if head[0].startswith("POST /v1/messages"):
+                self.requests.append((headers, json.loads(body)))
+                writer.write(self.answer)
+                await writer.drain()
+                self.arrived.set()
+                while self.holds and await reader.read(1):
+                    pass
+        writer.close()
+
+
+@asynccontextmanager
+async def serving(answer: bytes, *, holds: bool = False) -> AsyncIterator[Server]:
+    made = Server(answer, holds)
+    server = await asyncio.start_server(made.serve, "127.0.0.1", 0, limit=1 << 24)
+    made.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    try:
+        yield made
+    finally:
+        server.close()
+
+
+def make_genuine(model: str = "sonnet", **environ: str) -> ClaudeCliProvider:
+    command = str(find_genuine())
+    return ClaudeCliProvider(
+        model, {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "AGENTOS_CLAUDE_COMMAND": command} | environ
+    )
+
+
+def ask_genuine(answer: bytes, **request: str) -> tuple[Completion | ProviderError, Server]:
+    async def ask() -> tuple[Completion | ProviderError, Server]:
+        async with serving(answer) as server:
+            try:
+                return await make_genuine().complete(make_request(**request), Credential(KEY, server.url)), server
+            except ProviderError as error:
+                return error, server
+
+    return asyncio.run(ask())
+
+
+@genuine
+def test_the_genuine_command_is_a_plain_completion(stand_in: StandIn) -> None:
+    (stand_in.temporary / "CLAUDE.md").write_text("a canary from a folder above")
+    (stand_in.temporary / ".mcp.json").write_text('{"mcpServers": {"x": {"command": "canary"}}}')
+    answer, server = ask_genuine(GREETING, prompt=PROMPT)
+    assert isinstance(answer, Completion)
+    assert (answer.text, answer.usage.input_tokens, answer.usage.output_tokens) == ("Hello there", 11, 7)
+    assert "sonnet" in answer.model
+    [(headers, body)] = server.requests
+    assert headers["x-api-key"] == KEY
+    assert body["tools"] == []
+    assert body["max_tokens"] == 1234
+    assert len(body["messages"]) == 1
+    assert PROMPT in json.dumps(body["messages"])
+    assert "a canary from" not in json.dumps(body)
+    assert sorted(path.name for path in stand_in.temporary.iterdir()) == [".mcp.json", "CLAUDE.md"]
+
+
+@genuine
+@pytest.mark.parametrize(
+    "start", ["see @{} ", 'see @"{}" ', "@{}/.. ", "/help ", "/clear @{} ", "!cat {} ", "# ", "-p "]
+)
+def test_no_prompt_makes_the_genuine_command_do_more_than_ask(stand_in: StandIn, start: str) -> None:
+    secret = stand_in.folder / "secret-file"
+    secret.write_text("the canary in a file")
+    prompt = start.format(secret) + PROMPT
+    answer, server = ask_genuine(GREETING, prompt=prompt)
+    assert isinstance(answer, Completion)
+    [(_, body)] = server.requests
+    [message] = body["messages"]
+    assert message["content"][-1]["text"].strip() == prompt
+    assert "the canary in" not in json.dumps(body)
+    assert "claude-stand-in" not in json.dumps(body)
+
+
+@genuine
+def test_the_genuine_command_gives_a_verdict(stand_in: StandIn) -> None:
+    answer, server = ask_genuine(
+        sse(OPENED, *tool_block("StructuredOutput", **VERDICT), *closed("tool_use")), schema="verdict"
+    )
+    assert isinstance(answer, Completion)
+    assert parse_verdict(answer.text).summary == "Good."
+    [(_, body)] = server.requests
+    assert [tool["name"] for tool in body["tools"]] == ["StructuredOutput"]
+
+
+@genuine
+@pytest.mark.parametrize(
+    ("bytes_", "sign"),
+    [
+        pytest.param(deny(401, "authentication_error", "invalid x-api-key"), Sign.AUTH, id="401"),
+        pytest.param(deny(403, "permission_error"), Sign.AUTH, id="403"),
+        pytest.param(deny(429, "rate_limit_error", "slow", "retry-after: 7"), Sign.RATE_LIMIT, id="429"),
+        pytest.param(deny(529, "overloaded_error", "Overloaded"), Sign.OVERLOADED, id="529"),
+        pytest.param(deny(503, "api_error"), Sign.OVERLOADED, id="503"),
+        pytest.param(deny(500, "api_error"), Sign.TRANSIENT, id="500"),
+        pytest.param(deny(400, "invalid_request_error", "odd"), Sign.BAD_REQUEST, id="400"),
+        pytest.param(
+            deny(400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API."),
+            Sign.BILLING,
+            id="credit",
+        ),
+        pytest.param(deny(402, "billing_error"), Sign.BILLING, id="402"),
+        pytest.param(deny(413, "request_too_large"), Sign.BAD_REQUEST, id="413"),
+        pytest.param(HTML, Sign.TRANSIENT, id="html"),
+        pytest.param(sse(OPENED, *text_block("Hello")), Sign.TRANSIENT, id="cut"),
+        pytest.param(sse(OPENED, *text_block("Hello"), *closed("max_tokens")), Sign.BAD_ANSWER, id="too long"),
+        pytest.param(sse(OPENED, *text_block("Hello"), *closed("refusal")), Sign.BAD_ANSWER, id="refusal"),
+        pytest.param(sse(OPENED, *tool_block("Bash", command="ls"), *closed("tool_use")), Sign.BAD_ANSWER, id="tool"),
+        pytest.param(sse(OPENED, {"type": "error", "error": {"type": "api_error"}}), Sign.TRANSIENT, id="in stream"),
+    ],
+)
+def test_the_genuine_command_fails_with_the_right_sign_after_one_request(
+    stand_in: StandIn, bytes_: bytes, sign: Sign
+) -> None:
+    error, server = ask_genuine(bytes_)
+    assert isinstance(error, ProviderError)
+    assert error.sign is sign
+    assert len(server.requests) == 1
+    assert KEY not in str(error)
+    assert list(stand_in.temporary.iterdir()) == []
+
+
+@genuine
+def test_the_genuine_command_is_ended_by_cancellation(stand_in: StandIn) -> None:
+    async def cancel() -> None:
+        async with serving(sse(OPENED), holds=True) as server:
+            call = asyncio.create_task(make_genuine().complete(make_request(), Credential(KEY, server.url)))
+            await server.arrived.wait()
+            mine = _pids_below(os.getpid())
+            assert mine
+            call.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await call
+            for pid in mine:
+                wait_until_gone(pid)
+
+    asyncio.run(cancel())
+    assert list(stand_in.temporary.iterdir()) == []
+
+
+@genuine
+def test_the_genuine_command_without_a_login_says_so(stand_in: StandIn) -> None:
+    error = fail(make_genuine(ANTHROPIC_API_KEY=KEY))
+    assert error.sign is Sign.AUTH
+
+
+@genuine
+def test_the_genuine_command_tells_its_version(stand_in: StandIn) -> None:
+    assert "Claude Code" in asyncio.run(make_genuine().check(None))
+
+
+def _pids_below(parent: int) -> list[int]:
+    tasks = Path(f"/proc/{parent}/task").iterdir()
+    return [int(pid) for task in tasks for pid in (task / "children").read_text().split()]

@@ -1,0 +1,162 @@
+"""A cap is never broken: not by many calls, not by many processes, not by kills."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentos.errors import Sign
+from agentos.gateway.budget import Budget, Caps, OverBudget, Scope, admit
+from agentos.gateway.journal import MemoryJournal, request_key
+from agentos.gateway.sqlite_journal import SqliteJournal
+from agentos.providers import Completion, Request
+
+ROOT = Path(__file__).resolve().parents[2]
+REQUEST = Request("r", "lld", "7", "n", 1, 1, "lld.draft", "openai:m", "p", {})
+KEY = request_key(REQUEST)
+amounts = st.integers(0, 1_000)
+maybe = st.none() | amounts
+
+SPENDER = """
+import random, sys
+from dataclasses import replace
+from pathlib import Path
+from agentos.gateway.budget import Budget, OverBudget
+from agentos.gateway.journal import request_key
+from agentos.gateway.sqlite_journal import SqliteJournal
+from agentos.providers import Completion, Request
+path, number, cap = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+chance = random.Random(number)
+journal, reader = SqliteJournal(path, "run"), SqliteJournal.reader(path)
+budget = Budget(journal, per_run=cap)
+print("ready", flush=True)
+sys.stdin.readline()
+admitted, held = 0, []
+for round in range(100):
+    request = Request("r", "lld", str(number), "n", round, 1, "lld.draft", "openai:m", "p", {})
+    try:
+        held.append(budget.reserve(request_key(request), request, 100).call_id)
+        admitted += 1
+    except OverBudget:
+        pass
+    assert reader.spent("run") <= cap
+    if held and chance.random() < 0.6:
+        journal.settle(held.pop(0), Completion("a", "m"), chance.randrange(4), 0.1)
+    elif held and chance.random() < 0.2:
+        journal.abandon(held.pop(0), "refused", 0)
+    assert reader.spent("run") <= cap
+print(admitted)
+"""
+
+
+@given(maybe, maybe, maybe, amounts, st.tuples(amounts, amounts, amounts), st.tuples(amounts, amounts, amounts))
+def test_a_call_is_admitted_exactly_when_every_cap_leaves_room(
+    run: int | None, item: int | None, day: int | None, wanted: int, ended: tuple[int, ...], waiting: tuple[int, ...]
+) -> None:
+    spent = {scope: done + held for scope, done, held in zip(Scope, ended, waiting, strict=True)}
+    held = dict(zip(Scope, waiting, strict=True))
+    refusal = admit(Caps(run, item, day), wanted, spent.__getitem__, held.__getitem__)
+    caps = [(scope, cap) for scope, cap in zip(Scope, (run, item, day), strict=True) if cap is not None]
+    fits = all(spent[scope] + wanted <= cap for scope, cap in caps)
+    assert (refusal is None) == (fits or wanted == 0)
+    if refusal is not None:
+        assert refusal.sign is Sign.BUDGET
+        assert refusal.may_fit_later == all(spent[scope] - held[scope] + wanted <= cap for scope, cap in caps)
+
+
+def test_without_caps_there_is_no_check() -> None:
+    journal = MemoryJournal("run")
+    for _ in range(3):
+        Budget(journal).reserve(KEY, REQUEST, 10**14)
+    assert journal.spent() == 3 * 10**14
+
+
+def test_a_call_that_costs_nothing_is_always_admitted() -> None:
+    journal = MemoryJournal("run")
+    journal.settle(journal.begin(KEY, REQUEST, 5).call_id, Completion("a", "m"), 500, 0.1)
+    Budget(journal, per_run=100).reserve(KEY, REQUEST, 0)
+
+
+def test_the_line_says_which_cap_what_is_spent_what_it_could_cost_and_how_to_go_on() -> None:
+    journal = MemoryJournal("run")
+    journal.settle(journal.begin(KEY, REQUEST, 5).call_id, Completion("a", "m"), 4_800_000, 0.1)
+    with pytest.raises(OverBudget) as caught:
+        Budget(journal, per_run=5_000_000).reserve(KEY, REQUEST, 520_000)
+    assert str(caught.value) == (
+        "the cap of $5.00 for the run is reached: $4.80 is spent, and this call could cost up to $0.52; "
+        "run again with a higher cap, as --max-cost 5.32"
+    )
+
+
+def test_a_cap_that_waiting_cannot_help_is_named_first() -> None:
+    refusal = admit(Caps(per_run=100, per_day=100), 60, lambda _: 80, lambda scope: 80 if scope is Scope.RUN else 0)
+    assert refusal is not None
+    assert "for the day" in str(refusal)
+    assert not refusal.may_fit_later
+
+
+def start_spender(path: Path, number: int, cap: int) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", SPENDER, str(path), str(number), str(cap)],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def release(children: list[subprocess.Popen[str]]) -> None:
+    """Let all of them begin together."""
+    for child in children:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+    for child in children:
+        assert child.stdin is not None
+        child.stdin.write("\n")
+        child.stdin.flush()
+
+
+def test_ten_processes_never_spend_more_than_the_cap_together(tmp_path: Path) -> None:
+    # Room for ten calls at their worst, so that the cap is what they all run into all the time.
+    path, cap = tmp_path / "journal.db", 1_050
+    children = [start_spender(path, number, cap) for number in range(10)]
+    release(children)
+    reader = SqliteJournal.reader(path)
+    assert reader is not None
+    while any(child.poll() is None for child in children):
+        assert reader.spent("run") <= cap
+    admitted = 0
+    for child in children:
+        said, trouble = child.communicate(timeout=60)
+        assert (child.returncode, trouble) == (0, "")
+        admitted += int(said)
+    assert 0 < admitted < 1_000
+    assert 0 < reader.spent("run") <= cap
+    reader.close()
+
+
+def test_kills_in_the_middle_leave_their_reservations_counted(tmp_path: Path) -> None:
+    path, cap = tmp_path / "journal.db", 2_000
+    for generation in range(3):
+        children = [start_spender(path, generation * 2 + number, cap) for number in range(2)]
+        release(children)
+        reader = SqliteJournal.reader(path)
+        assert reader is not None
+        before = reader.spent("run")
+        while reader.spent("run") <= min(before + 200, cap - 200) and any(child.poll() is None for child in children):
+            pass
+        for child in children:
+            child.send_signal(signal.SIGKILL)
+            child.communicate(timeout=60)
+        assert reader.spent("run") <= cap
+        reader.close()
+    journal = SqliteJournal(path, "run")
+    assert 0 < journal.spent("run") <= cap
+    journal.close()

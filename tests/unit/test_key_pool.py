@@ -1,0 +1,314 @@
+"""Keys are lent in order, within their limits, to every process that shares them."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentos.errors import ProviderError, RateLimited, Sign
+from agentos.keys import Key
+from agentos.keys.limits import FIRST_CEILING, Standing, after_fault, after_success, next_day
+from agentos.keys.pool import EXHAUSTED, Lease, Pool, describe_states
+from agentos.keys.store import Store
+from agentos.providers import Allowance, Completion, Usage
+
+ANSWER = Completion("text", "model", Usage(10, 10))
+PATIENCE = 20.0
+
+
+class Clock:
+    """Time that passes when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def key(name: str, group: str = "", *, parallel: int = 8, requests: int = 0, tokens: int = 0) -> Key:
+    return Key("gemini", f"secret-{name}", group or name, parallel, "", requests, tokens, name)
+
+
+def make(path: Path | str, keys: Sequence[Key], said: list[str] | None = None, **options: float) -> Pool:
+    announce = (said if said is not None else []).append
+    return Pool(Store(path, time.time), lambda: keys, announce, **options)  # type: ignore[arg-type]
+
+
+async def take(pool: Pool, tokens: int = 10, model: str = "m") -> Lease:
+    return await asyncio.wait_for(pool.lease("gemini", model, tokens, "LLD-1"), PATIENCE)
+
+
+def test_a_provider_without_keys_is_asked_without_one() -> None:
+    assert asyncio.run(make(":memory:", []).lease("offline", "", 1, "LLD-1")).key is None
+
+
+def test_the_load_is_spread_over_the_groups() -> None:
+    async def check() -> None:
+        pool = make(":memory:", [key("a"), key("b"), key("c")])
+        leases = [await take(pool) for _ in range(6)]
+        assert sorted(lease.key.source for lease in leases if lease.key) == ["a", "a", "b", "b", "c", "c"]
+
+    asyncio.run(check())
+
+
+def test_a_key_is_lent_as_often_as_it_may_be_and_the_next_waits_for_a_return() -> None:
+    async def check() -> None:
+        pool = make(":memory:", [key("a", parallel=2)])
+        first, _second = [await take(pool) for _ in range(2)]
+        third = asyncio.create_task(take(pool))
+        await asyncio.sleep(0.1)
+        assert not third.done()
+        pool.succeed(first, ANSWER)
+        assert (await third).key is not None
+
+    asyncio.run(check())
+
+
+def test_those_who_wait_are_served_in_the_order_of_their_arrival() -> None:
+    async def check() -> None:
+        pool = make(":memory:", [key("a", parallel=1)])
+        lease = await take(pool)
+        served: list[int] = []
+
+        async def wait(number: int) -> None:
+            own = await take(pool)
+            served.append(number)
+            pool.succeed(own, ANSWER)
+
+        tasks = []
+        for number in range(8):
+            tasks.append(asyncio.create_task(wait(number)))
+            await asyncio.sleep(0)
+        pool.succeed(lease, ANSWER)
+        await asyncio.gather(*tasks)
+        assert served == list(range(8))
+
+    asyncio.run(check())
+
+
+def test_two_keys_of_one_project_rest_together() -> None:
+    async def check() -> None:
+        said: list[str] = []
+        pool = make(":memory:", [key("a", "project"), key("b", "project"), key("c", "other")], said)
+        lease = await take(pool)
+        while lease.key is None or lease.key.group != "project":
+            pool.give_back(lease)
+            lease = await take(pool)
+        pool.fail(lease, RateLimited("429", 60))
+        assert {(await take(pool)).key.group for _ in range(4)} == {"other"}  # type: ignore[union-attr]
+        assert not any("secret" in line for line in said)
+
+    asyncio.run(check())
+
+
+def test_when_nothing_is_usable_everybody_pauses_and_goes_on_by_itself() -> None:
+    async def check() -> None:
+        said: list[str] = []
+        pool = make(":memory:", [key("a"), key("b")], said)
+        for _ in range(2):
+            pool.fail(await take(pool), RateLimited("429", 0.4))
+
+        async def use() -> None:
+            pool.succeed(await take(pool), ANSWER)
+
+        await asyncio.gather(*(use() for _ in range(5)))
+        assert said.count(EXHAUSTED) == 1
+        assert any("going on at" in line for line in said)
+
+    asyncio.run(check())
+
+
+def test_a_rest_survives_a_restart(tmp_path: Path) -> None:
+    async def check() -> None:
+        first = make(tmp_path / "pool.db", [key("a"), key("b")])
+        lease = await take(first)
+        first.fail(lease, ProviderError("out", sign=Sign.QUOTA))
+        first.close()
+        assert lease.key is not None
+        again = make(tmp_path / "pool.db", [key("a"), key("b")])
+        assert {(await take(again)).key.source for _ in range(4)} == {"a", "b"} - {lease.key.source}  # type: ignore[union-attr]
+        states = describe_states(tmp_path, [key("a"), key("b")])
+        assert states[lease.key.fingerprint].startswith("exhausted until ")
+        again.close()
+
+    asyncio.run(check())
+
+
+def test_an_edited_key_file_ends_a_pause() -> None:
+    async def check() -> None:
+        said: list[str] = []
+        keys = [[key("a")]]
+        pool = Pool(Store(":memory:", time.time), lambda: keys.pop() if keys else None, said.append)
+        pool.fail(await take(pool), RateLimited("429", 3600))
+        waiting = asyncio.create_task(take(pool))
+        await asyncio.sleep(0.05)
+        keys.append([key("a"), key("b")])
+        lease = await waiting
+        assert lease.key is not None
+        assert lease.key.source == "b"
+        assert "1 new key found; going on" in said
+
+    asyncio.run(check())
+
+
+def test_requests_and_tokens_a_minute_are_never_exceeded() -> None:
+    async def check() -> None:
+        window = 0.5
+        pool = make(":memory:", [key("a", requests=5, parallel=100)], window=window)
+        times = []
+        for _ in range(16):
+            lease = await take(pool)
+            times.append(lease.started)
+            pool.succeed(lease, ANSWER)
+        assert all(later - earlier >= window for earlier, later in zip(times, times[5:], strict=False))
+        pool = make(":memory:", [key("b", tokens=100, parallel=100)], window=window)
+        times = []
+        for _ in range(6):
+            lease = await take(pool, tokens=50)
+            times.append(lease.started)
+            pool.succeed(lease, Completion("text", "model", Usage(25, 25)))
+        assert all(later - earlier >= window for earlier, later in zip(times, times[2:], strict=False))
+
+    asyncio.run(check())
+
+
+def test_a_call_larger_than_the_limit_is_let_through_alone() -> None:
+    async def check() -> None:
+        pool = make(":memory:", [key("a", tokens=100)])
+        assert (await take(pool, tokens=5_000)).key is not None
+
+    asyncio.run(check())
+
+
+def test_an_overload_lowers_the_ceiling_of_the_model_and_leaves_the_keys_alone() -> None:
+    async def check() -> None:
+        pool = make(":memory:", [key("a"), key("b")])
+        pool.fail(await take(pool), ProviderError("529", sign=Sign.OVERLOADED, delay=0.1))
+        states = {(await take(pool, model="other")).key.source for _ in range(2)}  # type: ignore[union-attr]
+        assert states == {"a", "b"}
+        assert (await take(pool)).waited > 0
+
+    asyncio.run(check())
+
+
+def test_fewer_than_two_usable_groups_reduce_parallelism_and_their_return_restores_it() -> None:
+    async def check() -> None:
+        said: list[str] = []
+        pool = make(":memory:", [key("a"), key("b")], said)
+        assert pool.parallelism(8) == 8
+        pool.fail(await take(pool), RateLimited("429", 0.2))
+        assert pool.parallelism(8) < 8
+        await asyncio.sleep(0.25)
+        assert pool.parallelism(8) == 8
+        assert sum("fewer than 2" in line for line in said) == 1
+        assert sum("back to full" in line for line in said) == 1
+
+    asyncio.run(check())
+
+
+def test_one_who_gives_up_waiting_does_not_hold_up_the_line() -> None:
+    async def check() -> None:
+        pool = make(":memory:", [key("a", parallel=1)])
+        lease = await take(pool)
+        first, second = asyncio.create_task(take(pool)), asyncio.create_task(take(pool))
+        await asyncio.sleep(0.05)
+        first.cancel()
+        pool.succeed(lease, ANSWER)
+        assert (await second).key is not None
+
+    asyncio.run(check())
+
+
+def _hold_for_ever(path: Path, ready: object) -> None:
+    async def hold() -> None:
+        pool = make(path, [key("a", parallel=1)])
+        await take(pool)
+        ready.set()  # type: ignore[attr-defined]
+        await asyncio.sleep(600)
+
+    asyncio.run(hold())
+
+
+def test_the_keys_of_a_killed_process_are_free_again(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    ready = context.Event()
+    process = context.Process(target=_hold_for_ever, args=(tmp_path / "pool.db", ready))
+    process.start()
+    assert ready.wait(PATIENCE)
+
+    async def check() -> None:
+        pool = make(tmp_path / "pool.db", [key("a", parallel=1)])
+        waiting = asyncio.create_task(take(pool))
+        await asyncio.sleep(0.2)
+        assert not waiting.done()
+        os.kill(process.pid or 0, signal.SIGKILL)
+        process.join()
+        assert (await waiting).key is not None
+        pool.close()
+
+    asyncio.run(check())
+
+
+STANDINGS = st.builds(
+    Standing,
+    resting_until=st.floats(0, 2e9),
+    ceiling=st.floats(1, 100),
+    is_cautious=st.booleans(),
+    cut_at=st.floats(0, 2e9),
+    strikes=st.integers(0, 50),
+    requests_limit=st.integers(0, 10_000),
+    is_learned=st.booleans(),
+)
+ERRORS = st.builds(
+    lambda sign, delay: ProviderError("it", sign=sign, delay=delay),
+    st.sampled_from(Sign),
+    st.none() | st.floats(0, 86_400),
+)
+
+
+@given(STANDINGS, ERRORS, st.floats(0, 2e9), st.integers(0, 1000), st.floats(1e9, 2e9))
+def test_no_fault_shortens_a_rest_or_closes_a_group_for_good_without_a_reason(
+    standing: Standing, error: ProviderError, started: float, in_window: int, now: float
+) -> None:
+    after = after_fault(standing, error, started, in_window, now)
+    assert after.resting_until >= standing.resting_until
+    assert after.ceiling >= 1
+    assert bool(after.dead) == (error.sign is Sign.BILLING)
+    if error.sign in (Sign.RATE_LIMIT, Sign.OVERLOADED) and error.delay is not None:
+        assert after.resting_until >= now + error.delay
+
+
+@given(STANDINGS, st.integers(1, 100), st.floats(1e9, 2e9))
+def test_success_lets_the_ceiling_grow_up_to_what_the_keys_bear(standing: Standing, most: int, now: float) -> None:
+    after = after_success(standing, None, most, 60.0, now)
+    assert after.ceiling <= max(most, 1)
+    assert after.ceiling >= min(standing.ceiling, most)
+
+
+def test_one_episode_of_refusals_cuts_the_ceiling_once() -> None:
+    standing = Standing(ceiling=16.0)
+    for _ in range(10):
+        standing = after_fault(standing, RateLimited("429", 1.0), started=99.0, in_window=0, now=100.0)
+    assert standing.ceiling == pytest.approx(16 * 0.7)
+
+
+def test_the_limits_that_headers_tell_are_kept() -> None:
+    told = Allowance(requests_limit=50, requests_left=0, requests_reset=12.0, tokens_limit=4000)
+    standing = after_success(Standing(), told, 8, 60.0, 1000.0)
+    assert (standing.requests_limit, standing.tokens_limit, standing.resting_until) == (50, 4000, 1012.0)
+    assert standing.ceiling > FIRST_CEILING
+
+
+def test_daily_quotas_are_renewed_at_midnight_on_the_pacific_coast() -> None:
+    noon_utc = 1_700_049_600.0  # 2023-11-15 12:00 UTC is 04:00 there.
+    assert next_day(noon_utc) - noon_utc == 20 * 3600
