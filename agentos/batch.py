@@ -70,6 +70,7 @@ class _Batch:
     ) -> None:
         self._options = options
         self._preview = preview
+        self._means = means
         self._console = console
         self._halt = parse_halt(options.halt)
         self._pool = open_pool(means, environ, preview.home.root, self._announce)
@@ -302,6 +303,7 @@ class _Batch:
             or any(entry.status in (NOT_STARTED, State.INTERRUPTED) for entry in self._entries),
             trouble=trouble,
             account=self._gateway.account,
+            asks_models=not self._means.is_offline,
         )
 
     def _describe_run(self) -> dict[str, Any]:

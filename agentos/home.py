@@ -15,6 +15,7 @@ from agentos.files import list_names, make_private_directory
 from agentos.task import Task, Workflow
 from agentos.wording import file_stamp
 
+JOURNAL_FILE = "journal.db"
 STATE_FOLDERS = ("checkpoints", "items", "locks")
 
 

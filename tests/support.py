@@ -181,9 +181,9 @@ class Running:
             return False
         return True
 
-    def finish(self) -> Finished:
+    def finish(self, patience: float = PATIENCE) -> Finished:
         """Wait for the end."""
-        assert self.ends_within(PATIENCE), f"did not end; {self._describe_threads()}; printed was:\n{self.text}"
+        assert self.ends_within(patience), f"did not end; {self._describe_threads()}; printed was:\n{self.text}"
         code = self.process.returncode
         seconds = time.monotonic() - self.started
         for thread in self.threads:

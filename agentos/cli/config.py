@@ -20,8 +20,12 @@ def show_config(args: argparse.Namespace) -> int:
         print(json.dumps({"schema": 1, "home": str(home), "settings": settings}, indent=2))
         return 0
     rows = [("home", str(home), "environment" if "AGENTOS_HOME" in os.environ else "default")]
-    rows += [(name, str(value.value), value.origin) for name, value in values.items()]
+    rows += [(name, _say(value.value), value.origin) for name, value in values.items()]
     widths = [max(len(row[column]) for row in rows) for column in range(2)]
     for name, text, origin in rows:
         print(f"{name.ljust(widths[0])}  {text.ljust(widths[1])}  {origin}")
     return 0
+
+
+def _say(value: object) -> str:
+    return ", ".join(value) if isinstance(value, tuple) else str(value)

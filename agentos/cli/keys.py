@@ -179,10 +179,11 @@ def check(home: Path, names: Sequence[str]) -> int:
         if name not in (key.fingerprint for key in ring.keys):
             _explain_absent(name, ring.keys)
     chosen = [key for key in ring.keys if not names or key.fingerprint in names]
-    return 0 if asyncio.run(_check(chosen)) else 1
+    return 0 if asyncio.run(_check(home, chosen)) else 1
 
 
-async def _check(keys: Sequence[Key]) -> bool:
+async def _check(home: Path, keys: Sequence[Key]) -> bool:
+    from agentos.keys.pool import revive
     from agentos.keys.trial import try_keys
 
     width = max(len(key.fingerprint) for key in keys)
@@ -191,6 +192,8 @@ async def _check(keys: Sequence[Key]) -> bool:
         sign = f" ({finding.sign})" if finding.sign else ""
         print_clean(f"{finding.key.fingerprint.ljust(width)}  {finding.outcome}{sign}: {finding.detail}\n")
         is_all_ok = is_all_ok and finding.is_ok
+        if finding.is_ok:
+            revive(home, finding.key)
     return is_all_ok
 
 
@@ -201,10 +204,10 @@ def _read_ring(home: Path) -> Keyring:
 
 def _read_states(home: Path, keys: Sequence[Key]) -> Mapping[str, str]:
     from agentos.keys.pool import describe_states
-    from agentos.keys.trial import hide
+    from agentos.providers.classify import clean_words
 
     states = describe_states(home, keys)
-    return {key.fingerprint: hide(states[key.fingerprint], key.secret) for key in keys}
+    return {key.fingerprint: clean_words(states[key.fingerprint], key.secret) for key in keys}
 
 
 def _to_row(key: Key, states: Mapping[str, str]) -> tuple[str, ...]:

@@ -8,13 +8,16 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from agentos.cli.workflow import repository_of
 from agentos.errors import UsageError
-from agentos.home import Home, home_path, repository_key
+from agentos.gateway.journal import CallCost, item_key
+from agentos.gateway.prices import say_dollars
+from agentos.home import JOURNAL_FILE, Home, home_path, repository_key
 from agentos.inbox.directory import DirectoryInbox
 from agentos.locks import read_holder
 from agentos.places import document_path
@@ -37,6 +40,13 @@ class Row:
     message: str = ""
     updated: str = ""
     artefact: str = ""
+    calls: tuple[CallCost, ...] = ()
+    """What was asked for it and what that cost, by node and model."""
+
+    @property
+    def cost(self) -> int:
+        """What it has cost so far, in micro-dollars."""
+        return sum(call.cost for call in self.calls)
 
     @property
     def label(self) -> str:
@@ -55,6 +65,18 @@ class Row:
             "message": self.message,
             "updated": self.updated or None,
             "artefact": self.artefact or None,
+            "cost": self.cost / 1e6,
+            "calls": [
+                {
+                    "node": call.node,
+                    "model": call.model,
+                    "calls": call.calls,
+                    "input_tokens": call.input_tokens,
+                    "output_tokens": call.output_tokens,
+                    "cost": call.cost / 1e6,
+                }
+                for call in self.calls
+            ],
         }
 
 
@@ -64,7 +86,12 @@ def show_status(args: argparse.Namespace) -> int:
     if not repository.is_dir():
         raise UsageError(f"{repository}: no such folder; give the repository with --repo DIR")
     home = Home(home_path(os.environ))
-    rows = [row for workflow in Workflow for row in read_status(home, repository, workflow)]
+    costs = _read_costs(home, repository_key(repository))
+    rows = [
+        replace(row, calls=tuple(costs.get(item_key(repository_key(repository), workflow, row.task.item), ())))
+        for workflow in Workflow
+        for row in read_status(home, repository, workflow)
+    ]
     if args.json:
         items = [row.to_json() for row in rows]
         document = {
@@ -77,6 +104,22 @@ def show_status(args: argparse.Namespace) -> int:
     else:
         print_clean(_render(rows))
     return 0
+
+
+def _read_costs(home: Home, key: str) -> dict[str, list[CallCost]]:
+    """Return what was spent, by item; nothing where no model was ever asked."""
+    path = home.root / JOURNAL_FILE
+    if not path.is_file():
+        return {}
+    from agentos.gateway.sqlite_journal import SqliteJournal
+
+    journal = SqliteJournal.reader(path)
+    costs: dict[str, list[CallCost]] = {}
+    if journal is not None:
+        with closing(journal):
+            for call in journal.costs_in(key):
+                costs.setdefault(call.item, []).append(call)
+    return costs
 
 
 def read_status(home: Home, repository: Path, workflow: Workflow) -> Iterator[Row]:
@@ -120,12 +163,16 @@ def _render(rows: list[Row]) -> str:
         return "Nothing here: no Markdown files in docs/briefs or docs/issues.\n"
     counts = Counter(row.status for row in rows)
     lines = [", ".join(f"{count} {status}" for status, count in sorted(counts.items()))]
+    total = sum(row.cost for row in rows)
+    if total:
+        lines[0] += f"; {say_dollars(total)} spent so far"
     shown = rows
     width = max((len(row.label) for row in shown), default=0)
     for row in shown[:SHOWN_AT_MOST]:
         status = f"failed: {row.failure}" if row.failure else row.status
         detail = row.artefact or _shorten(row.message.split("\n")[0])
-        lines.append(f"  {row.label.ljust(width)}  {status.ljust(20)}  {detail}".rstrip())
+        cost = f"{say_dollars(row.cost).ljust(8)}  " if total else ""
+        lines.append(f"  {row.label.ljust(width)}  {status.ljust(20)}  {cost}{detail}".rstrip())
     if len(shown) > SHOWN_AT_MOST:
         lines.append(f"  ... and {len(shown) - SHOWN_AT_MOST} more; --json lists all")
     return "\n".join(lines) + "\n"

@@ -10,17 +10,18 @@ from pathlib import Path
 
 from agentos.errors import UsageError
 from agentos.gateway.journal import Journal, MemoryJournal
-from agentos.gateway.prices import Price, price_of
+from agentos.gateway.prices import ANY_MODEL, Price, price_of
+from agentos.home import JOURNAL_FILE
 from agentos.keys import Key
 from agentos.keys.pool import MINUTE, Pool
 from agentos.keys.sources import LIMIT_VARIABLE, read_keys
 from agentos.keys.store import Store
 from agentos.providers import ModelSpec, create_provider, parse_model_spec
 from agentos.redaction import register
+from agentos.settings import read_seconds
 
 KEYS_FILE = "keys.toml"
 POOL_FILE = "pool.db"
-JOURNAL_FILE = "journal.db"
 SIMULATE_429_VARIABLE = "AGENTOS_SIMULATE_429"
 WINDOW_VARIABLE = "AGENTOS_RATE_WINDOW"
 REHEARSED = "offline"
@@ -77,7 +78,7 @@ def open_pool(means: Means, environ: Mapping[str, str], home: Path, announce: Ca
         Store(home / POOL_FILE if is_real else ":memory:", time.time),
         watch,
         announce,
-        window=float(environ.get(WINDOW_VARIABLE) or MINUTE),
+        window=_read_window(environ),
         rehearse_429=rehearse_429,
     )
 
@@ -92,6 +93,16 @@ def open_journal(means: Means, home: Path, run: str, announce: Callable[[str], N
     if journal.notice:
         announce(journal.notice)
     return journal
+
+
+def _read_window(environ: Mapping[str, str]) -> float:
+    """Return how many seconds a provider's minute has: for a rehearsal it can be made shorter."""
+    text = environ.get(WINDOW_VARIABLE, "")
+    try:
+        window = read_seconds(text) if text else MINUTE
+    except ValueError as error:
+        raise UsageError(f"{WINDOW_VARIABLE}: {error}") from None
+    return window or MINUTE
 
 
 class KeyWatch:
@@ -136,9 +147,10 @@ def _price(spec: ModelSpec, given: Mapping[str, Price], keys: Sequence[Key]) -> 
     has_key = any(key.provider == spec.provider for key in keys)
     price = price_of(spec.provider, spec.model, given, has_key=has_key)
     if price is None:
+        name = f"{spec.provider}:{spec.model or ANY_MODEL}"
         raise UsageError(
             f"{spec}: its price is not known; give it in dollars for a million tokens in and out, "
-            f"as --price {spec}=0.50/1.50, or {spec}=0/0 when it costs nothing"
+            f"as --price {name}=0.50/1.50, or {name}=0/0 when it costs nothing"
         )
     return price
 

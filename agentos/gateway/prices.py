@@ -162,7 +162,13 @@ def say_dollars(amount: int) -> str:
 
 def _published_price(provider: str, model: str, at: datetime) -> Price | None:
     # Late, because the package takes a while to import; its data is in it, so nothing is fetched.
-    from genai_prices import data_snapshot
+    try:
+        from genai_prices import data_snapshot
+    except ImportError:
+        extra = {"google": "gemini"}.get(provider, provider)
+        raise UsageError(
+            f"prices are not installed: pip install 'agentos[{extra}]', or give them with --price"
+        ) from None
 
     try:
         _, found = data_snapshot.get_snapshot().find_provider_model(model, None, provider, None)

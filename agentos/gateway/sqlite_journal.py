@@ -137,11 +137,19 @@ class SqliteJournal:
 
     def costs(self, run: str) -> list[CallCost]:
         """Return what a run's calls came to, by item, node and model."""
+        return self._costs("run = ?", run)
+
+    def costs_in(self, repository: str) -> list[CallCost]:
+        """Return what all calls for a repository came to, by item, node and model."""
+        # The names of items begin with that of their repository, and `0` is what follows `/`.
+        return self._costs("item >= ? AND item < ?", f"{repository}/", f"{repository}0")
+
+    def _costs(self, where: str, *values: str) -> list[CallCost]:
         with self._transaction(immediate=False):
             rows = self._execute(
                 "SELECT item, node, model, COUNT(*), SUM(is_repeated), SUM(input_tokens), SUM(output_tokens), "
-                "SUM(cost) FROM calls WHERE run = ? GROUP BY item, node, model ORDER BY item, node, model",
-                run,
+                f"SUM(cost) FROM calls WHERE {where} GROUP BY item, node, model ORDER BY item, node, model",
+                *values,
             ).fetchall()
         return [CallCost(*row) for row in rows]
 

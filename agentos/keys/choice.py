@@ -10,6 +10,8 @@ from agentos.keys import Key
 from agentos.keys.limits import Standing
 from agentos.keys.store import Books
 
+CAUTION = 1.1
+"""How much larger than expected a call is taken for while it is under way: its answer may be longer than is usual."""
 MARGIN = 0.02
 """Part of a minute by which it is taken for longer: the provider counts when a request arrives, not when it is sent."""
 
@@ -77,12 +79,16 @@ def choose(books: Books, keys: Sequence[Key], wish: Wish, window: float) -> Deci
     dead = books.dead_keys()
     living = [key for key in keys if key.fingerprint not in dead]
     if not living:
-        return Hopeless(f"every {wish.provider} key is refused ({_first(dead, keys)}); add one with: agentos keys add")
+        return Hopeless(
+            f"every {wish.provider} key is refused ({_first(dead, keys)}); add one with: agentos keys add, "
+            "or have them tried again with: agentos keys check"
+        )
     standings = {key.group: books.standing(group_name(key.provider, key.group)) for key in living}
     solvent = {group: standing for group, standing in standings.items() if not standing.dead}
     if not solvent:
         reason = next(iter(standings.values())).dead
-        return Hopeless(f"no {wish.provider} key can pay any more: {reason}", is_billing=True)
+        why = f"no {wish.provider} key can pay any more: {reason}; once it can, run: agentos keys check"
+        return Hopeless(why, is_billing=True)
     usable = {group: standing for group, standing in solvent.items() if standing.is_usable(now)}
     if not usable:
         soonest = min(solvent.values(), key=lambda standing: standing.resting_until)
@@ -112,7 +118,8 @@ def _lend(books: Books, keys: Sequence[Key], standings: dict[str, Standing], wis
         return Wait(until)
     _, _, key = min(free, key=lambda entry: entry[:2])
     model = model_name(wish.provider, wish.model)
-    return Grant(books.lend(key.fingerprint, group_name(key.provider, key.group), model, wish.tokens), key)
+    tokens = math.ceil(wish.tokens * CAUTION)
+    return Grant(books.lend(key.fingerprint, group_name(key.provider, key.group), model, tokens), key)
 
 
 def _rate_opens_at(

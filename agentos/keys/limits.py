@@ -23,7 +23,10 @@ LONGEST_REST = 60.0
 FEW = 3
 """With fewer requests in a minute, a refusal tells nothing about the rate."""
 PROBE = 1.05
-"""How much more is tried after a minute without a refusal, when the rate was only learned from one."""
+"""How much more is tried in the next minute, when the rate was only learned from a refusal."""
+PROBE_PAUSE = 4.0
+"""Minutes without a refusal before more is tried; twice the time between the last two refusals when that is longer."""
+LONGEST_PAUSE = 60.0
 QUOTA_REST = 3600.0
 PACIFIC = timezone(timedelta(hours=-8))
 
@@ -55,20 +58,33 @@ class Standing:
         return not self.dead and self.resting_until <= now
 
 
-def after_success(standing: Standing, allowance: Allowance | None, most: int, window: float, now: float) -> Standing:
-    """Return how a group stands after an answer; `most` is how high its ceiling may grow."""
+def after_success(
+    standing: Standing,
+    allowance: Allowance | None,
+    most: int,
+    window: float,
+    now: float,
+    own: tuple[int, int] = (0, 0),
+) -> Standing:
+    """Return how a group stands after an answer.
+
+    `most` is how high its ceiling may grow; `own` is how many requests and tokens of ours the provider can have
+    counted when it wrote the headers.
+    """
     step = 1.0 / standing.ceiling if standing.is_cautious else 1.0
     changed = replace(standing, ceiling=min(float(most), standing.ceiling + step), strikes=0)
     if changed.is_learned and now - changed.probed_at >= window:
         changed = replace(changed, requests_limit=math.ceil(changed.requests_limit * PROBE), probed_at=now)
-    return changed if allowance is None else _heed(changed, allowance, now)
+    return changed if allowance is None else _heed(changed, allowance, own, now)
 
 
-def after_fault(standing: Standing, error: ProviderError, started: float, in_window: int, now: float) -> Standing:
+def after_fault(
+    standing: Standing, error: ProviderError, started: float, in_window: int, now: float, window: float = 60.0
+) -> Standing:
     """Return how a group stands after a failed call that was started at a time, with so many in the last minute."""
     match error.sign:
         case Sign.RATE_LIMIT:
-            return _rest(_learn(standing, in_window, now), error, CUT, started, now)
+            return _rest(_learn(standing, in_window, window, now), error, CUT, started, now)
         case Sign.QUOTA:
             until = now + error.delay if error.delay else next_day(now)
             return replace(standing, resting_until=max(standing.resting_until, until), why=Sign.QUOTA)
@@ -98,28 +114,34 @@ def _rest(standing: Standing, error: ProviderError, cut: float, started: float, 
     return replace(changed, ceiling=max(1.0, standing.ceiling * cut), is_cautious=True, cut_at=now)
 
 
-def _learn(standing: Standing, in_window: int, now: float) -> Standing:
-    """Take what a minute has borne for the limit, unless the limit is known."""
+def _learn(standing: Standing, in_window: int, window: float, now: float) -> Standing:
+    """Take what a minute has borne for the limit, unless the limit is known; try more only after a pause.
+
+    The pause grows while more is refused again and again, as then the limit is right.
+    """
     if in_window < FEW or (standing.requests_limit and not standing.is_learned):
         return standing
     limit = in_window - 1
     if standing.requests_limit:
         limit = min(limit, standing.requests_limit)
-    return replace(standing, requests_limit=max(1, limit), is_learned=True, probed_at=now)
+    held = now - standing.cut_at if standing.is_learned else 0.0
+    pause = min(max(PROBE_PAUSE * window, 2 * held), LONGEST_PAUSE * window)
+    return replace(standing, requests_limit=max(1, limit), is_learned=True, probed_at=now + pause - window)
 
 
-def _heed(standing: Standing, allowance: Allowance, now: float) -> Standing:
+def _heed(standing: Standing, allowance: Allowance, own: tuple[int, int], now: float) -> Standing:
     """Take over what the provider's headers say."""
     changed = standing
     if allowance.requests_limit:
         changed = replace(changed, requests_limit=allowance.requests_limit, is_learned=False)
     if allowance.tokens_limit:
         changed = replace(changed, tokens_limit=allowance.tokens_limit)
-    for left, reset in (
-        (allowance.requests_left, allowance.requests_reset),
-        (allowance.tokens_left, allowance.tokens_reset),
+    for left, reset, limit, used in (
+        (allowance.requests_left, allowance.requests_reset, changed.requests_limit, own[0]),
+        (allowance.tokens_left, allowance.tokens_reset, changed.tokens_limit, own[1]),
     ):
-        if left == 0 and reset:
-            # Somebody else may use the quota too; the provider's count is the one that holds.
+        # What our own calls have used up comes free again one by one, as our own books say. Where they do not explain
+        # it, somebody else uses the quota too, and the provider's count is the one that holds.
+        if left == 0 and reset and used < limit:
             changed = replace(changed, resting_until=max(changed.resting_until, now + reset), why=str(Sign.RATE_LIMIT))
     return changed

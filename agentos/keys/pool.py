@@ -7,13 +7,13 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from agentos.errors import ProviderError, RateLimited, Sign
 from agentos.keys import Key
-from agentos.keys.choice import Decision, Grant, Hopeless, Wait, Wish, choose, group_name, model_name
+from agentos.keys.choice import MARGIN, Decision, Grant, Hopeless, Wait, Wish, choose, group_name, model_name
 from agentos.keys.limits import Standing, after_fault, after_success
 from agentos.keys.store import Books, Store
 from agentos.providers import Completion
@@ -26,6 +26,8 @@ LOOK_EVERY = 0.5
 LOOK_OFTEN = 0.02
 """The same while keys are merely busy, with other processes of which no word comes."""
 SAY_EVERY = 60.0
+SLACK = 0.05
+"""Part of a minute by which a provider's clock may differ from ours."""
 SIMULATED_REST = 2.0
 
 
@@ -105,8 +107,15 @@ class Pool:
         with self._store.exclusively() as books:
             books.end_lease(lease.number, usage.input_tokens + usage.output_tokens)
             name = group_name(key.provider, key.group)
+            # Headers are written when a call arrives: what was sent up to a minute before that may be in them.
+            requests, tokens, _ = books.in_window(name, self._window * (1 + MARGIN) + books.now - lease.started)
             standing = after_success(
-                books.standing(name), completion.allowance, max(most, key.max_parallel), self._window, books.now
+                books.standing(name),
+                completion.allowance,
+                max(most, key.max_parallel),
+                self._window,
+                books.now,
+                (requests, tokens),
             )
             self._keep(books, name, standing)
             model = model_name(key.provider, lease.wish.model)
@@ -122,23 +131,27 @@ class Pool:
             return
         name = group_name(key.provider, key.group)
         with self._store.exclusively() as books:
-            in_window = books.in_window(name, self._window)[0]
+            in_window, _, has_room_at = books.in_window(name, self._window)
+            if error.delay is not None and books.now + error.delay < has_room_at - SLACK * self._window:
+                # It may go on before the minute has room again: this was another limit than that of requests.
+                in_window = 0
             # A refused request did not count at the provider; one that was cut off did.
             is_refused = error.sign in (Sign.RATE_LIMIT, Sign.QUOTA, Sign.BILLING, Sign.AUTH, Sign.OVERLOADED)
             books.end_lease(lease.number, None if is_refused else lease.wish.tokens)
+            is_known = key.fingerprint in books.dead_keys() or bool(books.standing(name).dead)
             if error.sign is Sign.AUTH:
                 books.bury(key.fingerprint, str(error))
             elif error.sign is Sign.OVERLOADED:
                 model = model_name(key.provider, lease.wish.model)
                 books.set_standing(model, after_fault(books.standing(model), error, lease.started, 0, books.now))
             else:
-                standing = after_fault(books.standing(name), error, lease.started, in_window, books.now)
+                standing = after_fault(books.standing(name), error, lease.started, in_window, books.now, self._window)
                 self._keep(books, name, standing)
                 rest = standing.resting_until - books.now
         match error.sign:
-            case Sign.AUTH:
+            case Sign.AUTH if not is_known:
                 self._announce(f"Credential {key.fingerprint} ({key.source}) is refused and not used again: {error}")
-            case Sign.BILLING:
+            case Sign.BILLING if not is_known:
                 self._announce(f"Quota group {key.group} ({key.source}) is not used again: {error}")
             case Sign.RATE_LIMIT | Sign.QUOTA:
                 self._announce(f"Credential {key.fingerprint} rate-limited, resting {describe_seconds(rest)}")
@@ -184,7 +197,8 @@ class Pool:
                         self._end_pause(wish.provider)
                         return decision
                     case Hopeless(why=why, is_billing=is_billing):
-                        raise ProviderError(why, sign=Sign.BILLING if is_billing else Sign.AUTH)
+                        if not self._look_for_new_keys():
+                            raise ProviderError(why, sign=Sign.BILLING if is_billing else Sign.AUTH)
                     case Wait():
                         if decision.why:
                             self._say_pause(wish.provider, decision)
@@ -196,18 +210,14 @@ class Pool:
                     books.leave_queue(ticket)
 
     def _try(self, wish: Wish, ticket: int) -> tuple[Decision, int]:
-        line = f"{wish.provider}:{wish.model}"
+        line = f"{wish.provider}:{wish.model} {self._names.get(wish.provider, '')}"
+        decision: Decision = Wait(math.inf)
         with self._store.exclusively() as books:
-            if not ticket:
-                ticket = books.queue(line)
-            elif not books.is_first(ticket, line):
-                return Wait(math.inf), ticket
-            decision: Decision = (
-                choose(books, self._keys.get(wish.provider, ()), wish, self._window)
-                if books.is_first(ticket, line)
-                else Wait(math.inf)
-            )
-            if isinstance(decision, Grant):
+            ticket = ticket or books.queue(line)
+            if books.is_first(ticket, line):
+                decision = choose(books, self._keys.get(wish.provider, ()), wish, self._window)
+            if isinstance(decision, Grant) or (isinstance(decision, Wait) and decision.why):
+                # Who waits for the end of a rest stands in nobody's way, and all who do so are to know and say it.
                 books.leave_queue(ticket)
                 ticket = 0
             for group in {key.group for key in self._keys.get(wish.provider, ())}:
@@ -227,8 +237,10 @@ class Pool:
         books.set_standing(name, standing)
         self._standings[name] = standing
 
-    def _look_for_new_keys(self) -> None:
+    def _look_for_new_keys(self) -> bool:
+        """Take over what was edited in the key file; tell whether there is a key that was not there before."""
         found = self._read_keys()
+        new: list[Key] = []
         if found is not None:
             before = {key.fingerprint for keys in self._keys.values() for key in keys}
             self._take_keys(found)
@@ -237,12 +249,17 @@ class Pool:
                 with self._store.exclusively() as books:
                     books.revive([key.fingerprint for key in new])
                 self._announce(f"{len(new)} new key{'s' if len(new) > 1 else ''} found; going on")
+        return bool(new)
 
     def _take_keys(self, keys: Sequence[Key]) -> None:
         by_provider: dict[str, list[Key]] = {}
         for key in keys:
             by_provider.setdefault(key.provider, []).append(key)
         self._keys = by_provider
+        # Processes with other keys stand in other lines: behind one whose keys all rest, they would wait for nothing.
+        self._names = {
+            provider: " ".join(sorted(key.fingerprint for key in own)) for provider, own in by_provider.items()
+        }
 
     def _say_pause(self, provider: str, decision: Wait) -> None:
         now = self._clock()
@@ -269,6 +286,20 @@ class Pool:
     def _say_restored(self, provider: str) -> None:
         if self._reduced.pop(provider, None) is not None:
             self._announce(f"{provider}: 2 or more quota groups are usable again; back to full parallelism")
+
+
+def revive(home: Path, key: Key) -> None:
+    """Let a key be used again that was refused, and its group that could not pay: it has just been tried."""
+    path = home / "pool.db"
+    if path.exists():
+        store = Store(path, time.time)
+        try:
+            with store.exclusively() as books:
+                books.revive([key.fingerprint])
+                name = group_name(key.provider, key.group)
+                books.set_standing(name, replace(books.standing(name), dead=""))
+        finally:
+            store.close()
 
 
 def describe_states(home: Path, keys: Sequence[Key], clock: Callable[[], float] = time.time) -> Mapping[str, str]:

@@ -9,15 +9,11 @@ from dataclasses import dataclass
 from agentos.errors import AgentOSError, ProviderError, Sign
 from agentos.keys import Key
 from agentos.providers import ModelSpec, create_provider
+from agentos.providers.classify import clean_words
 
 PATIENCE = 20.0
 MOST_AT_ONCE = 16
-HIDDEN = "[REDACTED]"
 LONGEST_DETAIL = 1_000
-SHORTEST_SECRET = 4
-"""A shorter one is a placeholder for a server that asks for no key."""
-TELLING = 8
-"""So many characters in a row of a key tell too much of it."""
 
 _UNREACHED = (Sign.OVERLOADED, Sign.TRANSIENT, Sign.BAD_ANSWER)
 
@@ -59,20 +55,7 @@ async def _try_key(key: Key, places: asyncio.Semaphore, patience: float) -> Find
             return Finding(key, "cannot be reached", f"no answer within {patience:.0f} s", Sign.TRANSIENT)
         except ProviderError as error:
             outcome = "cannot be reached" if error.sign in _UNREACHED else "refused"
-            return Finding(key, outcome, hide(str(error), key.secret), error.sign)
+            return Finding(key, outcome, clean_words(str(error), key.secret, LONGEST_DETAIL), error.sign)
         except AgentOSError as error:
-            return Finding(key, "cannot be reached", hide(str(error), key.secret))
-    return Finding(key, "ok", hide(answer, key.secret))
-
-
-def hide(text: str, secret: str) -> str:
-    """Return a provider's words as one line without the key, any telling piece of it, or a form masked with stars."""
-    if len(secret) >= SHORTEST_SECRET:
-        text = text.replace(secret, HIDDEN)
-    text = text[:LONGEST_DETAIL]
-    pieces = {secret[start : start + TELLING] for start in range(len(secret) - TELLING + 1)}
-    return " ".join(HIDDEN if _tells(word, pieces) else word for word in text.split())
-
-
-def _tells(word: str, pieces: set[str]) -> bool:
-    return "**" in word or any(word[start : start + TELLING] in pieces for start in range(len(word) - TELLING + 1))
+            return Finding(key, "cannot be reached", clean_words(str(error), key.secret, LONGEST_DETAIL))
+    return Finding(key, "ok", clean_words(answer, key.secret, LONGEST_DETAIL))

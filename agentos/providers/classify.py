@@ -14,6 +14,8 @@ from agentos.errors import ProviderError, Sign
 LONGEST_DELAY = 86_400.0
 MOST_WORDS = 300
 REDACTED = "[REDACTED]"
+TELLING = 8
+"""So many characters in a row of a key tell too much of it."""
 
 _BILLING = frozenset(
     {
@@ -105,8 +107,21 @@ def clean_words(words: str, secret: str = "", limit: int = MOST_WORDS) -> str:
         kept = kept.replace(secret, REDACTED)
         if len(words) > len(considered):
             kept = kept[: -len(secret)]
-    kept = " ".join(kept.split())
+    pieces = {secret[start : start + TELLING] for start in range(len(secret) - TELLING + 1)}
+    kept = " ".join(REDACTED if _masks(word, secret) or _tells(word, pieces) else word for word in kept.split())
     return kept if len(kept) <= limit else kept[: limit - 1] + "…"
+
+
+def _tells(word: str, pieces: set[str]) -> bool:
+    """Tell whether a word has a piece of the key in it."""
+    return any(word[start : start + TELLING] in pieces for start in range(len(word) - TELLING + 1))
+
+
+def _masks(word: str, secret: str) -> bool:
+    """Tell whether a word is the key with stars in its middle, as some providers quote it."""
+    word = word.strip("\"'`.,;:()")
+    head, tail = word.partition("**")[0], word.rpartition("**")[2]
+    return "**" in word and bool(secret and ((head and secret.startswith(head)) or (tail and secret.endswith(tail))))
 
 
 def parse_number(text: object) -> float | None:

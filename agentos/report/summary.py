@@ -53,6 +53,8 @@ class Summary:
     trouble: str = ""
     """What went wrong with the run itself."""
     account: Account = field(default_factory=Account)
+    asks_models: bool = False
+    """Whether anybody was asked who may want money for it."""
 
     @property
     def failed(self) -> list[Entry]:
@@ -96,6 +98,8 @@ class Summary:
         ids = list(dict.fromkeys(entry.task.item for entry in self.failed))
         if not ids:
             return ""
+        if self.is_out_of_money:
+            return f"Without money left: {', '.join(ids)}. Run the same command again with a higher cap."
         # A file that gave no usable id has to be renamed; no command can name it.
         usable = [item for item in ids if "?" not in item]
         named = () if "--brief" in self.retry else ("--ids", *usable)
@@ -116,7 +120,7 @@ class Summary:
     def money_line(self) -> str:
         """Say what was asked and what it cost; empty when no model was asked."""
         account = self.account
-        if not account.cost and all(model.startswith("offline") for _, model in account.lines):
+        if not self.asks_models:
             return ""
         parts = [f"{count(account.calls, 'call')}, {say_dollars(account.cost)}"]
         if account.from_journal:

@@ -20,7 +20,8 @@ import pytest
 
 from agentos.keys import fingerprint
 from agentos.keys.entries import make_key
-from agentos.keys.trial import Finding, hide, try_keys
+from agentos.keys.trial import Finding, try_keys
+from agentos.providers.classify import clean_words
 from tests.support import BIN, PATIENCE, SIGINT, Finished, World, ended_by
 
 CANARY = "AIzaSyCANARY-0123456789abcdef"
@@ -207,7 +208,7 @@ def test_a_server_without_a_key_is_added_by_its_address_alone(world: World) -> N
         (("add", "gemini", "--key", CANARY), "--key is not taken: other users can read"),
         (("add", f"--api-key={CANARY}", "gemini"), "--api-key is not taken"),
         (("add", "gemini", CANARY), "never an argument"),
-        (("add", CANARY), "a provider that does not exist; known are anthropic, gemini, openai"),
+        (("add", CANARY), "a provider that does not exist; known are anthropic, claude-cli, gemini, openai"),
         (("add", "gemni"), "did you mean 'gemini'?"),
         (("add",), "PROVIDER"),
         (("add", "gemini", f"--{CANARY}"), "unknown option"),
@@ -368,5 +369,5 @@ def test_a_provider_that_does_not_answer_is_given_up() -> None:
 
 def test_words_of_a_provider_lose_the_key_and_every_telling_piece_of_it() -> None:
     said = f"wrong: {CANARY}, sk-A****cdef\nor '{CANARY[3:15]}' for abcdef"
-    assert hide(said, CANARY) == "wrong: [REDACTED], [REDACTED] or [REDACTED] for abcdef"
-    assert hide("fine", "") == "fine"
+    assert clean_words(said, CANARY) == "wrong: [REDACTED], [REDACTED] or [REDACTED] for abcdef"
+    assert clean_words("fine", "") == "fine"

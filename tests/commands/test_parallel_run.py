@@ -220,8 +220,8 @@ def test_more_workers_than_keys_queue_without_deadlock(make_world: Callable[...,
 
 
 def test_retries_take_up_a_workflow_after_a_passing_fault(world: World) -> None:
-    # The gateway itself retries twice; the item needs one more attempt of its own.
-    ended = world.run("lld-workflow", "--issue", "1", "--drafter", "offline:fault=errorx3", "--retries", "1")
+    # The gateway itself retries three times; the item needs one more attempt of its own.
+    ended = world.run("lld-workflow", "--issue", "1", "--drafter", "offline:fault=errorx4", "--retries", "1")
     assert ended.code == 0, ended.text
     assert "trying again in" in ended.stderr
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import tempfile
 import time
@@ -67,6 +68,9 @@ def main(measure: Callable[[int, int, Path], Figures], count: int, argv: Sequenc
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=count)
     args = parser.parse_args(argv)
+    for number in (signal.SIGINT, signal.SIGHUP):
+        # Started in the background, or under nohup, this would hand on that they are ignored.
+        signal.signal(number, signal.SIG_DFL)
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="agentos-fault-") as folder:
         figures = measure(args.seed, args.count, Path(folder))

@@ -7,10 +7,12 @@ from pathlib import Path
 
 from tests.faults.figures import Figures, main
 from tests.faults.scene import command, make_world
+from tests.support import PATIENCE
 
 LEAST_SHARE = 0.9
 LATENCY = 1.0
 ROUNDS = 2
+CALLS = 2 * ROUNDS
 
 
 def measure(
@@ -44,7 +46,8 @@ def measure(
 
 def _run(figures: Figures, place: Path, size: int, degree: int, latency: float) -> tuple[float, dict[str, str]]:
     world = make_world(place, size)
-    finished = world.run(*command(parallel=degree, latency=latency, rounds=ROUNDS))
+    with world.start(*command(parallel=degree, latency=latency, rounds=ROUNDS)) as running:
+        finished = running.finish(patience=PATIENCE + size * CALLS * latency)
     figures.expect(finished.code == 0, f"{size} items at {degree}: ended with {finished.code}: {finished.text[-500:]}")
     summary = json.loads((world.run_folders[-1] / "summary.json").read_bytes())
     return float(summary["seconds"]), world.artefacts()

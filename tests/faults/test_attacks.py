@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.faults import bombs, hostile_ids, planted_links, terminal_injection
+from tests.faults import bombs, hostile_ids, planted_links, tampered_checkpoint, terminal_injection
 
 BOMBS = ("file_of_50_megabytes", "one_line", "nested_lists", "brackets", "growing_fences", "headings")
 
@@ -26,4 +26,9 @@ def test_a_bomb_hurts_nobody_else(tmp_path: Path) -> None:
 
 def test_hostile_ids_are_refused_in_one_line(tmp_path: Path) -> None:
     figures = hostile_ids.measure(seed=1, count=30, folder=tmp_path)
+    assert not figures.misses, figures.to_json()
+
+
+def test_nothing_in_a_tampered_checkpoint_is_called(tmp_path: Path) -> None:
+    figures = tampered_checkpoint.measure(seed=1, count=2, folder=tmp_path)
     assert not figures.misses, figures.to_json()

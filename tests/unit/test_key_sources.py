@@ -144,9 +144,17 @@ def test_a_server_that_asks_for_no_key_is_known_by_its_address(tmp_path: Path) -
     ]
 
 
-def test_two_servers_with_one_key_are_one_key_and_that_is_told(tmp_path: Path) -> None:
+def test_two_servers_that_ask_for_no_key_are_both_used(tmp_path: Path) -> None:
     keyless = '[[key]]\nprovider = "openai"\nbase_url = "http://127.0.0.1:{}/v1"\n'
     write(tmp_path, keyless.format(1) + keyless.format(2))
+    ring = read_keys({}, tmp_path)
+    assert [key.base_url for key in ring.keys] == ["http://127.0.0.1:1/v1", "http://127.0.0.1:2/v1"]
+    assert ring.problems == ()
+
+
+def test_two_servers_with_one_key_are_one_key_and_that_is_told(tmp_path: Path) -> None:
+    shared = '[[key]]\nprovider = "openai"\nkey = "{}"\nbase_url = "http://127.0.0.1:{}/v1"\n'
+    write(tmp_path, shared.format(SECRET, 1) + shared.format(SECRET, 2))
     ring = read_keys({}, tmp_path)
     assert [key.base_url for key in ring.keys] == ["http://127.0.0.1:1/v1"]
     assert "keys.toml, key 2" in ring.problems[0]
@@ -255,7 +263,7 @@ def test_of_broken_toml_only_the_place_is_told(tmp_path: Path, text: str | bytes
         (table(provider="gemni"), "unknown provider 'gemni'; did you mean 'gemini'?"),
         (table(provider="claude"), "did you mean 'anthropic'?"),
         (table(provider="OpenAI"), "small letters"),
-        (table(provider=SECRET), "a provider that does not exist; known are anthropic, gemini, openai"),
+        (table(provider=SECRET), "a provider that does not exist; known are anthropic, claude-cli, gemini, openai"),
         (table(provider=7), "a provider that does not exist"),
         (f'[[key]]\nkey = "{SECRET}"\n', "provider is missing"),
         (table(max_paralel=3), "unknown field 'max_paralel'; did you mean 'max_parallel'?"),

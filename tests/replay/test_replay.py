@@ -1,0 +1,89 @@
+"""What was recorded by this version and by every earlier one gives the same documents, or is refused in words."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from agentos import __version__
+from agentos.gateway.journal import request_key
+from agentos.gateway.sqlite_journal import SqliteJournal
+from agentos.home import Home, repository_key
+from agentos.providers import Completion, Request, Usage
+from agentos.task import Task, Workflow
+from tests.faults.scene import make_world
+from tests.replay.record import HERE, MODELS, write_input
+from tests.support import World
+
+COMMANDS = {Workflow.LLD: "lld-workflow", Workflow.ISSUE: "issue-workflow"}
+NOWHERE = "http://127.0.0.1:9"
+"""A port at which nobody listens: a question that is not in the transcript cannot be answered."""
+RECORDED = [(folder.name, workflow) for folder in sorted(HERE.glob("v*")) for workflow in Workflow]
+
+
+def undisturbed(tmp_path: Path, workflow: Workflow) -> dict[str, str]:
+    """Return the documents that the rules give for the same input."""
+    world = make_world(tmp_path / "undisturbed", 0)
+    write_input(world.repo, workflow)
+    assert world.run(COMMANDS[workflow], "--all").code == 0
+    return documents(world)
+
+
+def documents(world: World) -> dict[str, str]:
+    """Return all artefacts but the verdicts, which name the model that gave them."""
+    return {path: digest for path, digest in world.artefacts().items() if "-verdict" not in path}
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return make_world(tmp_path / "replayed", 0)
+
+
+def test_this_version_is_recorded() -> None:
+    assert (f"v{__version__}", Workflow.LLD) in RECORDED
+
+
+@pytest.mark.parametrize("workflow", list(Workflow))
+def test_a_transcript_gives_the_same_documents_and_asks_nobody(
+    world: World, tmp_path: Path, workflow: Workflow
+) -> None:
+    task = write_input(world.repo, workflow)
+    key = repository_key(world.repo)
+    Home(world.home).prepare(key)
+    journal = SqliteJournal(world.home / "journal.db", "recorded")
+    exchanges = json.loads((HERE / f"v{__version__}" / f"{workflow}-transcript.json").read_text("utf-8"))
+    for exchange in exchanges:
+        request = Request(**{**exchange["request"], "repository": key})
+        begun = journal.begin(request_key(request), request, 0)
+        journal.settle(begun.call_id, Completion(exchange["text"], request.model, Usage(1, 1)), 0, 0.0)
+    journal.close()
+    environ = {"OPENAI_API_KEY": "recorded-key-1", "ANTHROPIC_API_KEY": "recorded-key-2"}
+    environ |= {"OPENAI_BASE_URL": NOWHERE, "ANTHROPIC_BASE_URL": NOWHERE}
+    models = ("--drafter", MODELS[0], "--reviewer", MODELS[1], "--price", "openai:*=0/0", "--price", "anthropic:*=0/0")
+    ended = world.run(COMMANDS[workflow], "--all", *models, environ=environ)
+    assert ended.code == 0, ended.text
+    assert f"{len(exchanges)} answers from the journal" in ended.stdout
+    assert documents(world).keys() == undisturbed(tmp_path, workflow).keys()
+    assert Task(workflow, task.item, "").label in ended.stdout
+
+
+@pytest.mark.parametrize(("version", "workflow"), RECORDED)
+def test_a_checkpoint_of_any_version_is_resumed_or_refused_in_words(
+    world: World, tmp_path: Path, version: str, workflow: Workflow
+) -> None:
+    task = write_input(world.repo, workflow)
+    home = Home(world.home)
+    home.prepare(repository_key(world.repo))
+    checkpoint = home.item(repository_key(world.repo), task).checkpoint
+    shutil.copy(HERE / version / f"{workflow}-checkpoint.db", checkpoint)
+    checkpoint.chmod(0o600)
+    ended = world.run(COMMANDS[workflow], "--all")
+    assert ended.code == 0, ended.text
+    if "set aside" not in ended.text:
+        assert "N3_review" in ended.stdout
+        assert "N1_" not in ended.stdout
+    assert documents(world) == undisturbed(tmp_path, workflow)
+    assert world.leftovers() == []
