@@ -247,7 +247,14 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
 def wait_gone(processes: list[psutil.Process], seconds: float) -> list[psutil.Process]:
     """Return those that are still there after some seconds."""
     _, alive = psutil.wait_procs(processes, timeout=seconds)
-    return [process for process in alive if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
+    return [process for process in alive if _is_there(process)]
+
+
+def _is_there(process: psutil.Process) -> bool:
+    try:
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
 
 
 def ended_by(code: int, number: int) -> bool:
