@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agentos.home import Home, repository_key
 from agentos.task import Task, Workflow
-from tests.faults import interrupt, kill_coordinator, kill_worker, signals, two_coordinators
+from tests.faults import interrupt, kill_coordinator, kill_worker, nemesis, signals, two_coordinators
 from tests.faults.scene import command, make_world
 
 
@@ -42,4 +42,9 @@ def test_every_signal_ends_a_run_in_its_own_way(tmp_path: Path) -> None:
 
 def test_two_coordinators_share_items_and_the_next_takes_over_from_a_dead_one(tmp_path: Path) -> None:
     figures = two_coordinators.measure(seed=1, count=1, folder=tmp_path)
+    assert not figures.misses, figures.to_json()
+
+
+def test_whatever_strikes_a_batch_every_item_comes_to_an_end(tmp_path: Path) -> None:
+    figures = nemesis.measure(seed=1, count=12, folder=tmp_path, items=6)
     assert not figures.misses, figures.to_json()
