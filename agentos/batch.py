@@ -257,6 +257,8 @@ class _Batch:
                 self._coordinator.drain()
 
     def _show_progress(self, stats: ProgressStats) -> None:
+        if self._console.is_quiet:
+            return
         eta = self._eta.text(left=stats.total - stats.completed, now=time.monotonic())
         self._console.progress(stats.completed, stats.total, running=stats.running, failed=self._failures, eta=eta)
 

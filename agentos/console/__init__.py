@@ -70,7 +70,7 @@ class Console:
         self.stdout_closed = threading.Event()
         self.on_stdout_closed: Callable[[], None] | None = None
         self._stdout, self._stderr = stdout, stderr
-        self._is_quiet, self._has_prefix, self._is_grouped = quiet, prefix, group
+        self.is_quiet, self._has_prefix, self._is_grouped = quiet, prefix, group
         self._only, self._is_json = only, json_mode
         self._encoding = encoding or locale.getencoding()
         self._limits = limits or Limits()
@@ -122,7 +122,7 @@ class Console:
 
     def say(self, text: str, *, important: bool = False) -> None:
         """Say something as the coordinator; safe in any thread and in a signal handler."""
-        if important or not self._is_quiet:
+        if important or not self.is_quiet:
             self._talk(coordinator_prefix(color=self._color[self._stderr]), text)
 
     def tell(self, label: str, text: str, *, important: bool = False) -> None:
@@ -172,8 +172,8 @@ class Console:
 
     def progress(self, done: int, total: int, *, running: int, failed: int, eta: str = "-", note: str = "") -> None:
         """Show how far the batch is: a live line on a terminal, a line for each completion elsewhere."""
-        before, self._progress = self._progress, Progress(done, total, running, failed, eta, redact(note))
-        if self._is_quiet:
+        before, self._progress = self._progress, Progress(done, total, running, failed, eta, note)
+        if self.is_quiet:
             return
         if self._is_live:
             self._writers[self._stderr].show_live(self._stderr, self._live_line)
@@ -220,7 +220,7 @@ class Console:
         )
 
     def _is_hidden(self, label: str) -> bool:
-        if self._is_quiet:
+        if self.is_quiet:
             return True
         return bool(self._only) and label not in self._only and label.partition("-")[2] not in self._only
 
@@ -250,7 +250,7 @@ class Console:
     def _live_line(self, columns: int) -> bytes:
         if self._progress is None:
             return b""
-        text = clean_text(describe(self._progress, time.monotonic() - self._began), self._encoding)
+        text = clean_text(redact(describe(self._progress, time.monotonic() - self._began)), self._encoding)
         # The last column stays free: a character there makes some terminals wrap.
         shown = fit(text.decode(self._encoding).replace("\n", " ").replace("\t", " "), columns - 1)
         return shown.encode(self._encoding)
@@ -264,12 +264,12 @@ class Console:
             self._report_dropped(writer.take_dropped())
         if any(writer.dropped for writer in self._writers.values()):
             return _LOOK_AGAIN
-        if self._is_live or self._is_quiet or self._progress is None or self._progress.is_complete:
-            return None if self._is_live or self._is_quiet else self._limits.heartbeat
+        if self._is_live or self.is_quiet or self._progress is None or self._progress.is_complete:
+            return None if self._is_live or self.is_quiet else self._limits.heartbeat
         left = self._limits.heartbeat - (now - max(w.last_write for w in self._writers.values()))
         if left > 0:
             return left
-        text = describe(self._progress, now - self._began)
+        text = redact(describe(self._progress, now - self._began))
         self._writers[self._stderr].put(self._stderr, clean_text(text, self._encoding) + b"\n")
         return self._limits.heartbeat
 

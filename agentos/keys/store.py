@@ -11,7 +11,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from typing import Any
 from agentos.errors import UsageError
 from agentos.keys.limits import Standing
 from agentos.processes import own_birth, process_birth
+from agentos.redaction import redact
 
 VERSION = 1
 OWNER_LIFE = 60.0
@@ -105,7 +106,7 @@ class Books:
 
     def set_standing(self, name: str, standing: Standing) -> None:
         """Keep how a group or model stands."""
-        values = [name, *asdict(standing).values()]
+        values = [name, *asdict(replace(standing, dead=redact(standing.dead))).values()]
         self._database.execute(f"INSERT OR REPLACE INTO standings VALUES ({', '.join('?' * len(values))})", values)
 
     def dead_keys(self) -> Mapping[str, str]:
@@ -114,7 +115,7 @@ class Books:
 
     def bury(self, key: str, reason: str) -> None:
         """Keep in mind that a key is refused."""
-        self._database.execute("INSERT OR REPLACE INTO dead_keys VALUES (?, ?)", (key, reason))
+        self._database.execute("INSERT OR REPLACE INTO dead_keys VALUES (?, ?)", (key, redact(reason)))
 
     def revive(self, keys: Sequence[str]) -> None:
         """Give refused keys another chance."""
