@@ -17,7 +17,7 @@ from typing import Any
 from benchmarks.page import Data, render_page, render_table
 
 ROOT = Path(__file__).resolve().parent.parent
-NAMES = ("makespan", "workers", "dispatch", "memory", "commands", "interruption", "prefixing")
+NAMES = ("makespan", "workers", "dispatch", "memory", "commands", "interruption", "prefixing", "throughput", "gateway")
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -78,6 +78,9 @@ class Journal(Protocol):
     it stays counted with its reservation, and the next process learns that it is asking again.
     """
 
+    waits_for_disk: bool
+    """Whether its methods are not for an event loop; they may be called from any thread."""
+
     def settled(self, key: RequestKey) -> Settled | None:
         """Return the answer to a request that was settled before."""
 
@@ -129,6 +132,8 @@ class _Call:
 
 class MemoryJournal:
     """Keep calls for as long as the process lives: a worker that dies with its item is not paid for twice."""
+
+    waits_for_disk = False
 
     def __init__(self, run: str = "") -> None:
         self._run = run

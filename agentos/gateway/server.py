@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from agentos.errors import ProviderError, Sign
 from agentos.gateway import policy
@@ -18,6 +20,7 @@ from agentos.keys.pool import Lease, Pool
 from agentos.providers import Completion, ModelSpec, Provider, Request, create_provider, parse_model_spec
 from agentos.redaction import redact_registered
 
+T = TypeVar("T")
 CHARACTERS_A_TOKEN = 4
 TYPICAL_ANSWER = 4_000
 """Tokens that an answer is taken for until the first answers have shown what is usual."""
@@ -65,6 +68,7 @@ class Gateway:
         self._on_spent_out = on_spent_out
         self._providers: dict[str, Provider] = {}
         self._under_way: dict[RequestKey, asyncio.Task[Answer]] = {}
+        self._scribe = ThreadPoolExecutor(max_workers=1, thread_name_prefix="journal")
         self._settlements = asyncio.Event()
         self._usual_answer: dict[str, float] = {}
         self._costs: dict[str, int] = {}
@@ -73,7 +77,7 @@ class Gateway:
     async def answer(self, request: Request) -> Answer:
         """Return the completion for a request, or raise `ProviderError`."""
         key = request_key(request)
-        if settled := self._journal.settled(key):
+        if settled := await self._write(self._journal.settled, key):
             self.account.from_journal += 1
             return Answer(settled.completion, from_journal=True)
         call = self._under_way.get(key)
@@ -94,6 +98,18 @@ class Gateway:
             call.cancel()
         await asyncio.gather(*calls, return_exceptions=True)
         await asyncio.gather(*(provider.close() for provider in self._providers.values()), return_exceptions=True)
+        self._scribe.shutdown(wait=False)
+
+    async def _write(self, method: Callable[..., T], *values: Any) -> T:
+        """Call a method of the journal, beside the event loop if it waits for the disk; it is never left halfway."""
+        if not self._journal.waits_for_disk:
+            return method(*values)
+        writing = asyncio.get_running_loop().run_in_executor(self._scribe, method, *values)
+        try:
+            return await asyncio.shield(writing)
+        except asyncio.CancelledError:
+            await asyncio.wait([writing])
+            raise
 
     def provider(self, model: str) -> Provider:
         """Return the provider of a model, made when it is first asked."""
@@ -122,7 +138,7 @@ class _Call:
         while True:
             lease = await self._lease()
             try:
-                begun = self._begin()
+                begun = await self._begin()
             except OverBudget as error:
                 self._gateway._pool.give_back(lease)
                 await self._await_settlement(error)
@@ -146,8 +162,20 @@ class _Call:
         self._waited += lease.waited
         return lease
 
-    def _begin(self) -> Begun:
-        return self._gateway._journal.begin(self._key, self._request, self._reservation, self._gateway._caps)
+    async def _begin(self) -> Begun:
+        gateway, begun = self._gateway, None
+
+        def begin() -> Begun:
+            nonlocal begun
+            begun = gateway._journal.begin(self._key, self._request, self._reservation, gateway._caps)
+            return begun
+
+        try:
+            return await gateway._write(begin)
+        except asyncio.CancelledError:
+            if begun is not None:
+                gateway._journal.abandon(begun.call_id, "never sent", 0)
+            raise
 
     async def _await_settlement(self, error: OverBudget) -> None:
         """Wait for calls under way to cost less than was set aside for them; give up when that cannot help."""
@@ -163,11 +191,12 @@ class _Call:
     async def _ask(self, lease: Lease, begun: Begun) -> Answer:
         gateway, journal, pool = self._gateway, self._gateway._journal, self._gateway._pool
         started = time.monotonic()
+        pool.mark_sent(lease)
         try:
             given = await self._provider.complete(self._request, lease.key.credential if lease.key else None)
         except ProviderError as error:
             spent = self._reservation if policy.may_have_cost(error) else 0
-            journal.abandon(begun.call_id, str(error), spent)
+            await gateway._write(journal.abandon, begun.call_id, str(error), spent)
             gateway.account.add_loss(self._request, spent)
             self._count(spent)
             pool.fail(lease, error)
@@ -180,7 +209,7 @@ class _Call:
         # A server that does not count is assumed to charge all that it can.
         is_counted = completion.usage.input_tokens or completion.usage.output_tokens
         cost = cost_of(self._price, completion.usage) if is_counted else self._reservation
-        journal.settle(begun.call_id, completion, cost, time.monotonic() - started)
+        await gateway._write(journal.settle, begun.call_id, completion, cost, time.monotonic() - started)
         gateway.account.add(self._request, completion.usage, cost)
         self._count(cost)
         pool.succeed(lease, completion)

@@ -34,6 +34,8 @@ DAMAGED = "the stored answer is damaged"
 class SqliteJournal:
     """Keep calls in a database that many processes share; `notice` says what had to be set aside on opening."""
 
+    waits_for_disk = True
+
     def __init__(self, path: Path, run: str, *, is_reader: bool = False) -> None:
         self._path = path
         self._run = run

@@ -26,6 +26,7 @@ LOOK_EVERY = 0.5
 LOOK_OFTEN = 0.02
 """The same while keys are merely busy, with other processes of which no word comes."""
 SAY_EVERY = 60.0
+LATE = 0.01
 SLACK = 0.05
 """Part of a minute by which a provider's clock may differ from ours."""
 SIMULATED_REST = 2.0
@@ -105,7 +106,7 @@ class Pool:
         most = sum(other.max_parallel for other in self._keys.get(key.provider, ()) if other.group == key.group)
         usage = completion.usage
         with self._store.exclusively() as books:
-            books.end_lease(lease.number, usage.input_tokens + usage.output_tokens)
+            books.end_lease(lease.number, usage.input_tokens, usage.output_tokens)
             name = group_name(key.provider, key.group)
             # Headers are written when a call arrives: what was sent up to a minute before that may be in them.
             requests, tokens, _ = books.in_window(name, self._window * (1 + MARGIN) + books.now - lease.started)
@@ -156,6 +157,12 @@ class Pool:
             case Sign.RATE_LIMIT | Sign.QUOTA:
                 self._announce(f"Credential {key.fingerprint} rate-limited, resting {describe_seconds(rest)}")
         self._changed.set()
+
+    def mark_sent(self, lease: Lease) -> None:
+        """Note that the call goes out only now, when something held it up since it got its key."""
+        if lease.key is not None and self._clock() - lease.started > LATE:
+            with self._store.exclusively() as books:
+                books.redate(lease.number)
 
     def give_back(self, lease: Lease) -> None:
         """Take back a key that was not used."""

@@ -131,7 +131,8 @@ class Books:
         # The clock may have been put back meanwhile: what lies ahead of it is not counted for ever.
         self._database.execute("DELETE FROM sent WHERE at < ? OR at > ?", (self.now - 2 * window, self.now + window))
         requests, tokens, oldest = self._database.execute(
-            "SELECT count(*), coalesce(sum(tokens), 0), min(at) FROM sent WHERE grp = ? AND at > ?",
+            "SELECT count(CASE WHEN lease > 0 THEN 1 END), coalesce(sum(tokens), 0), "
+            "min(CASE WHEN lease > 0 THEN at END) FROM sent WHERE grp = ? AND at > ?",
             (group, self.now - window),
         ).fetchone()
         return int(requests), int(tokens), (oldest or self.now) + window
@@ -159,13 +160,25 @@ class Books:
         )
         return int(cursor.lastrowid or 0)
 
-    def end_lease(self, lease: int, tokens: int | None) -> None:
-        """Note that a call has ended, with the tokens it really took; None takes it out of the minute altogether."""
+    def redate(self, lease: int) -> None:
+        """Count a call from now on in the minute, and not from when it got its key."""
+        self._database.execute("UPDATE sent SET at = ? WHERE lease = ?", (self.now, lease))
+
+    def end_lease(self, lease: int, tokens: int | None, output: int = 0) -> None:
+        """Note that a call has ended, with the tokens it really took; None takes it out of the minute altogether.
+
+        Those of its output are counted from now on: some providers count them when they are there, and for one that
+        counts them with the request this is only cautious. They have a row of their own, under the negated number.
+        """
         self._database.execute("DELETE FROM leases WHERE id = ? AND owner = ?", (lease, self._owner))
         if tokens is None:
             self._database.execute("DELETE FROM sent WHERE lease = ?", (lease,))
         else:
             self._database.execute("UPDATE sent SET tokens = ? WHERE lease = ?", (tokens, lease))
+            self._database.execute(
+                "INSERT OR REPLACE INTO sent SELECT -lease, grp, ?, ? FROM sent WHERE lease = ?",
+                (self.now, output, lease),
+            )
 
     def queue(self, provider: str) -> int:
         """Take a ticket in the line of all processes for a provider's keys."""

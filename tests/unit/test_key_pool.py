@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import multiprocessing
 import os
 import signal
@@ -307,6 +308,42 @@ def test_the_limits_that_headers_tell_are_kept() -> None:
     standing = after_success(Standing(), told, 8, 60.0, 1000.0)
     assert (standing.requests_limit, standing.tokens_limit, standing.resting_until) == (50, 4000, 1012.0)
     assert standing.ceiling > FIRST_CEILING
+
+
+def test_a_quota_that_our_own_calls_have_used_up_needs_no_rest() -> None:
+    told = Allowance(requests_limit=50, requests_left=0, requests_reset=60.0, tokens_limit=4000)
+    assert after_success(Standing(), told, 8, 60.0, 1000.0, (50, 3000)).resting_until == 0
+    assert after_success(Standing(), told, 8, 60.0, 1000.0, (30, 3000)).resting_until == 1060.0
+
+
+def test_a_learned_limit_is_tried_after_a_pause_that_grows_while_more_is_refused() -> None:
+    window, now = 60.0, 1_000_000.0
+    standing = after_fault(Standing(), RateLimited("429", 1.0), now, 21, now, window)
+    assert (standing.requests_limit, standing.is_learned) == (20, True)
+    pauses = []
+    for _ in range(4):
+        refused_at = now
+        while standing.requests_limit == 20:
+            now += window / 4
+            standing = after_success(standing, None, 8, window, now)
+        pauses.append(now - refused_at)
+        standing = after_fault(standing, RateLimited("429", 1.0), now, 21, now, window)
+        assert standing.requests_limit == 20
+    assert pauses[0] >= 4 * window
+    assert all(later >= 2 * earlier for earlier, later in itertools.pairwise(pauses))
+
+
+def test_a_call_under_way_is_taken_for_larger_than_expected_until_its_size_is_known() -> None:
+    async def check() -> None:
+        pool = make(":memory:", [key("a", tokens=100)])
+        first = await take(pool, tokens=50)
+        second = asyncio.create_task(take(pool, tokens=50))
+        await asyncio.sleep(0.05)
+        assert not second.done()
+        pool.succeed(first, Completion("text", "model", Usage(25, 25)))
+        assert (await second).key is not None
+
+    asyncio.run(check())
 
 
 def test_daily_quotas_are_renewed_at_midnight_on_the_pacific_coast() -> None:
