@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -25,7 +24,7 @@ from agentos.inbox import Reject
 from agentos.plan.halt import parse_halt
 from agentos.plan.preview import Options, Preview
 from agentos.redaction import redact_json
-from agentos.report.entries import NOT_STARTED, Entries, Entry
+from agentos.report.entries import NOT_STARTED, Chain, Entries, Entry
 from agentos.report.summary import Summary
 from agentos.scratch import Scratch
 from agentos.shutdown import Signals, handled
@@ -97,8 +96,15 @@ class _Batch:
         )
         self._journal = open_journal(means, preview.home.root, self._undertaking.name, self._announce)
         self._gateway = Gateway(
-            self._journal, self._pool, caps=_caps(options), price=means.price, on_spent_out=self._stop_spending
+            self._journal,
+            self._pool,
+            models=(options.drafter, options.reviewer),
+            caps=_caps(options),
+            price=means.price,
+            on_spent_out=self._stop_spending,
         )
+        # Runs that were killed could not say it themselves.
+        self._gateway.account.repeated = self._journal.repeated(self._undertaking.name)
         self._workers = ProcessWorkers(
             self._gateway,
             self._scratch,
@@ -126,7 +132,7 @@ class _Batch:
         for reject in selection.rejects:
             self._refuse(reject)
         signals = Signals(
-            stop=self._coordinator.request_shutdown,
+            stop=self._stop_soon,
             stop_now=self._stop_now,
             suspend=self._workers.suspend,
             resume=self._workers.resume,
@@ -268,6 +274,11 @@ class _Batch:
         self._console.say("Press Ctrl+C again to stop immediately")
         self._workers.stop()
 
+    def _stop_soon(self) -> None:
+        """Runs in a signal handler: no lock may be taken here."""
+        self._workers.hurry()
+        self._coordinator.request_shutdown()
+
     def _stop_now(self) -> None:
         """Runs in a signal handler: no lock may be taken here."""
         self._workers.kill()
@@ -300,7 +311,7 @@ class _Batch:
             parallel=self._coordinator.max_workers,
             folder=str(self._folder),
             retry=options.retry,
-            entries=_Chain((self._entries, self._refused)),
+            entries=Chain((self._entries, self._refused)),
             is_interrupted=ending is not None
             or any(entry.status in (NOT_STARTED, State.INTERRUPTED) for entry in self._entries),
             trouble=trouble,
@@ -321,16 +332,6 @@ class _Batch:
 
     def _write(self, name: str, texts: Iterable[str]) -> None:
         write_atomically(self._folder / name, (text.encode() for text in texts), temporary=self._scratch.fresh())
-
-
-class _Chain:
-    """Several collections of entries one after the other, as often as somebody looks."""
-
-    def __init__(self, parts: Sequence[Iterable[Entry]]) -> None:
-        self._parts = parts
-
-    def __iter__(self) -> Iterator[Entry]:
-        return itertools.chain(*self._parts)
 
 
 def _caps(options: Options) -> Caps:

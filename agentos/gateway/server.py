@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -55,6 +55,7 @@ class Gateway:
         journal: Journal,
         pool: Pool,
         *,
+        models: Sequence[str] = (),
         caps: Caps = UNLIMITED,
         price: Callable[[ModelSpec], Price] = lambda _: FREE,
         create: Callable[[ModelSpec], Provider] = create_provider,
@@ -62,6 +63,7 @@ class Gateway:
     ) -> None:
         self._journal = journal
         self._pool = pool
+        self._models = models
         self._caps = caps
         self._price = price
         self._create = create
@@ -69,6 +71,11 @@ class Gateway:
         self._providers: dict[str, Provider] = {}
         self._under_way: dict[RequestKey, asyncio.Task[Answer]] = {}
         self._scribe = ThreadPoolExecutor(max_workers=1, thread_name_prefix="journal")
+        self._sent = 0
+        """Calls that a provider has and has not answered."""
+        self._has_all_answers = asyncio.Event()
+        self._has_all_answers.set()
+        self._preparation: asyncio.Task[None] | None = None
         self._settlements = asyncio.Event()
         self._usual_answer: dict[str, float] = {}
         self._costs: dict[str, int] = {}
@@ -86,6 +93,39 @@ class Gateway:
             self._under_way[key] = call
             call.add_done_callback(lambda _: self._under_way.pop(key, None))
         return await asyncio.shield(call)
+
+    async def prepare(self) -> None:
+        """Load all providers before the first call.
+
+        Limits are counted from the lease of a key, so nothing slow may come between the lease and the call; and an
+        SDK that is imported while another one is at work can break that one's calls.
+        """
+        if self._preparation is None:
+            self._preparation = asyncio.create_task(self._prepare())
+        await asyncio.shield(self._preparation)
+
+    async def _prepare(self) -> None:
+        for model in self._models:
+            # Whoever asks it hears why it cannot be asked.
+            with suppress(ProviderError):
+                await self.provider(model).prepare(self._pool.credentials(parse_model_spec(model).provider))
+
+    async def finish(self) -> None:
+        """Wait for answers that no worker waits for any more: they are paid for, and the next run has them."""
+        if self._journal.waits_for_disk:
+            await self._has_all_answers.wait()
+
+    @contextmanager
+    def _outstanding(self) -> Iterator[None]:
+        """Count a call from the moment it is sent until its answer is stored and accounted for."""
+        self._sent += 1
+        self._has_all_answers.clear()
+        try:
+            yield
+        finally:
+            self._sent -= 1
+            if not self._sent:
+                self._has_all_answers.set()
 
     def take_cost(self, item: str) -> int:
         """Return what this run has spent on an item, which has ended; may be called from any thread."""
@@ -135,6 +175,7 @@ class _Call:
 
     async def run(self) -> Answer:
         """Ask until there is an answer or no sense in asking."""
+        await self._gateway.prepare()
         while True:
             lease = await self._lease()
             try:
@@ -147,7 +188,8 @@ class _Call:
                 self._was_asked_before = True
                 self._gateway.account.repeated += 1
             try:
-                return await self._ask(lease, begun)
+                with self._gateway._outstanding():
+                    return await self._ask(lease, begun)
             except ProviderError as error:
                 await self._decide(error, lease)
 

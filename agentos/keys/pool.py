@@ -16,7 +16,7 @@ from agentos.keys import Key
 from agentos.keys.choice import MARGIN, Decision, Grant, Hopeless, Wait, Wish, choose, group_name, model_name
 from agentos.keys.limits import Standing, after_fault, after_success
 from agentos.keys.store import Books, Store
-from agentos.providers import Completion
+from agentos.providers import Completion, Credential
 from agentos.wording import describe_seconds
 
 EXHAUSTED = "Credential pool exhausted. Pausing all workflows..."
@@ -77,6 +77,10 @@ class Pool:
     def has_keys(self, provider: str) -> bool:
         """Whether calls to this provider are made with keys of the pool."""
         return bool(self._keys.get(provider))
+
+    def credentials(self, provider: str) -> list[Credential]:
+        """Return what calls to this provider may be made with."""
+        return [key.credential for key in self._keys.get(provider, ())]
 
     async def lease(self, provider: str, model: str, tokens: int, label: str) -> Lease:
         """Wait in line for a key."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
@@ -213,7 +214,7 @@ def _open(path: Path | str) -> sqlite3.Connection:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
     try:
         database = sqlite3.connect(path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
-        database.execute("PRAGMA journal_mode=WAL")
+        _enter_wal_mode(database)
         # What a power loss takes back are leases of processes that it has ended, and a rest of the last moments.
         database.execute("PRAGMA synchronous=NORMAL")
         database.execute("BEGIN IMMEDIATE")
@@ -228,6 +229,19 @@ def _open(path: Path | str) -> sqlite3.Connection:
     if version > VERSION:
         raise UsageError(f"{path}: was written by a newer AgentOS; update this one, or set AGENTOS_HOME elsewhere")
     return database
+
+
+def _enter_wal_mode(database: sqlite3.Connection) -> None:
+    """Wait for another process that makes the same change to a new database: here SQLite itself does not wait."""
+    deadline = time.monotonic() + BUSY_TIMEOUT
+    while True:
+        try:
+            database.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+        time.sleep(0.005)
 
 
 @cache

@@ -5,7 +5,7 @@ A new provider is one module with a `create(options)` function and one line in `
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Protocol
@@ -109,6 +109,9 @@ class Provider(Protocol):
 
     async def check(self, credential: Credential | None) -> str:
         """Ask the cheapest question there is; return in a few words what answered, or raise `ProviderError`."""
+
+    async def prepare(self, credentials: Sequence[Credential]) -> None:
+        """Load and open what a first call would have to wait for, so that later calls are sent at once."""
 
     async def close(self) -> None:
         """Let go of connections that are kept for the next call."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentos.providers import Completion, Credential, Provider, Request
@@ -89,6 +90,10 @@ class AnthropicProvider:
             return describe_models(names, has_more=bool(page.has_more), secret=exchange.asked.secret)
 
         return await self._line.ask(credential, "", ask)
+
+    async def prepare(self, credentials: Sequence[Credential]) -> None:
+        """Load the SDK and make a client for each key."""
+        await self._line.prepare(credentials)
 
     async def close(self) -> None:
         """Close the connections that are kept."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from contextlib import aclosing
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -103,6 +104,10 @@ class GeminiProvider:
             return describe_models(names, has_more=has_more, secret=exchange.asked.secret)
 
         return await self._line.ask(credential, "", ask)
+
+    async def prepare(self, credentials: Sequence[Credential]) -> None:
+        """Load the SDK and make a client for each key."""
+        await self._line.prepare(credentials)
 
     async def close(self) -> None:
         """Close the connections that are kept."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -137,6 +138,10 @@ class OpenAIProvider:
             return describe_models(names, has_more=False, secret=exchange.asked.secret)
 
         return await self._line.ask(credential, "", ask)
+
+    async def prepare(self, credentials: Sequence[Credential]) -> None:
+        """Load the SDK and make a client for each key."""
+        await self._line.prepare(credentials)
 
     async def close(self) -> None:
         """Close the connections that are kept."""

@@ -6,7 +6,7 @@ import asyncio
 import math
 import ssl
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -118,6 +118,11 @@ class Line:
             await exchange.close()
         # Raised here and not in the handler, where the SDK's error, which holds the key, would hang on it.
         raise failure
+
+    async def prepare(self, credentials: Sequence[Credential]) -> None:
+        """Load the SDK and make a client for each key."""
+        for credential in credentials:
+            await self._client(*self._access(credential))
 
     async def close(self) -> None:
         """Close all connections that are kept for the next call."""

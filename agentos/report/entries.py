@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from agentos.places import document_path
@@ -91,6 +92,16 @@ class Entries:
             self._counts[name][position] = number
         # Last: whoever looks meanwhile sees an item that has not ended, never half an entry.
         self._kinds[position] = _APPROVED
+
+
+class Chain:
+    """Several collections of entries one after the other, as often as somebody looks."""
+
+    def __init__(self, parts: Sequence[Iterable[Entry]]) -> None:
+        self._parts = parts
+
+    def __iter__(self) -> Iterator[Entry]:
+        return itertools.chain(*self._parts)
 
 
 def log_path(folder: str, task: Task) -> str:

@@ -70,6 +70,7 @@ class ProcessWorkers:
         self._still_to_come = in_all
         self._pace = Pace(os.cpu_count() or 1)
         self._is_stopping = False
+        self._is_hurried = False
         self.is_abandoned = False
         self._suspended_at: float | None = None
 
@@ -104,6 +105,10 @@ class ProcessWorkers:
     def stop(self) -> None:
         """Ask every worker to checkpoint and leave; whoever is still there after the grace is killed."""
         self._call(self._stop)
+
+    def hurry(self) -> None:
+        """Wait for nothing more when closing; may be called in a signal handler."""
+        self._is_hurried = True
 
     def kill(self) -> None:
         """End every worker at once."""
@@ -275,6 +280,10 @@ class ProcessWorkers:
         self._signal_all(signal.SIGSTOP)
 
     async def _close(self) -> None:
+        finishing = asyncio.create_task(self._gateway.finish())
+        while not self._is_stopping and not self._is_hurried and not finishing.done():
+            await asyncio.wait([finishing], timeout=LOOK_EVERY)
+        finishing.cancel()
         await self._gateway.close()
         if self._server is not None:
             self._server.close()

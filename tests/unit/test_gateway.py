@@ -48,6 +48,9 @@ class Scripted:
     async def check(self, credential: Credential | None) -> str:
         return "fine"
 
+    async def prepare(self, credentials: Sequence[Credential]) -> None:
+        pass
+
     async def close(self) -> None:
         pass
 

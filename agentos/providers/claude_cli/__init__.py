@@ -15,7 +15,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -94,6 +94,9 @@ class ClaudeCliProvider:
         prompt = f"\n{request.prompt}" if request.prompt.startswith("/") else request.prompt
         ending = await self._run(options, limit, credential, prompt, transcript)
         return transcript.complete(ending)
+
+    async def prepare(self, credentials: Sequence[Credential]) -> None:
+        """Do nothing: each call starts its own process."""
 
     async def close(self) -> None:
         """Do nothing: each call ends its own process."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Sequence
 
 from agentos.documents.verdict import verdict_json
 from agentos.errors import ProviderError, RateLimited
@@ -35,6 +36,9 @@ class OfflineProvider:
     async def check(self, credential: Credential | None) -> str:  # noqa: ARG002
         """Say that rules are always there."""
         return MODEL
+
+    async def prepare(self, credentials: Sequence[Credential]) -> None:
+        """Do nothing: it is ready."""
 
     async def close(self) -> None:
         """Do nothing: there is nothing to let go of."""

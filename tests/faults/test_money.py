@@ -1,0 +1,45 @@
+"""Short versions of what could cost money, overrun a limit, or give a key away."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.faults import billing, canary, purse, shared_keys
+from tests.support import PATIENCE, ROOT
+
+
+def test_only_calls_under_way_at_a_kill_are_asked_twice_and_the_summary_says_so(tmp_path: Path) -> None:
+    figures = billing.measure(seed=1, count=2, folder=tmp_path, items=3)
+    assert not figures.misses, figures.to_json()
+
+
+def test_the_bill_stays_below_the_cap_across_kills(tmp_path: Path) -> None:
+    figures = purse.measure(seed=1, count=1, folder=tmp_path, items=10)
+    assert not figures.misses, figures.to_json()
+
+
+def test_two_commands_share_keys_within_every_limit(tmp_path: Path) -> None:
+    figures = shared_keys.measure(seed=1, count=1, folder=tmp_path, items=7)
+    assert not figures.misses, figures.to_json()
+
+
+def test_no_key_is_lent_twice_or_lost_when_holders_are_killed() -> None:
+    # Alone, because it forks and so needs a process with one thread.
+    finished = subprocess.run(
+        [sys.executable, "-m", "tests.faults.credentials", "--count", "200"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+    assert json.loads(finished.stdout)["passed"]
+
+
+def test_a_canary_key_is_found_nowhere(tmp_path: Path) -> None:
+    figures = canary.measure(seed=1, count=1, folder=tmp_path)
+    assert not figures.misses, figures.to_json()
