@@ -6,7 +6,7 @@ import os
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -162,13 +162,15 @@ class _Item:
         capture = console.capture(self._task.label, Path(self._log))
         release_slot = self._run.slot_release()
 
-        def note(event: Event) -> None:
-            if event["event"] == DECIDED:
+        def note(events: Sequence[Event]) -> None:
+            if any(event["event"] == DECIDED for event in events):
                 release_slot()
-            audit.record(str(event["event"]), event)
-            if console.verbose > 1 or (console.verbose and event["event"] == "call"):
-                told = ", ".join(f"{name} {value}" for name, value in event.items() if name != "traceback")
-                console.tell(self._task.label, told)
+            audit.record_all(events)
+            for event in events if console.verbose else ():
+                if console.verbose > 1 or event["event"] == "call":
+                    hidden = ("traceback", "time")
+                    told = ", ".join(f"{name} {value}" for name, value in event.items() if name not in hidden)
+                    console.tell(self._task.label, told)
 
         try:
             exit = self._run.workers.run(self._assignment(source), self._lock, capture, note, self._run.timeout)

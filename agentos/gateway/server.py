@@ -102,7 +102,8 @@ class Gateway:
         """
         if self._preparation is None:
             self._preparation = asyncio.create_task(self._prepare())
-        await asyncio.shield(self._preparation)
+        if not self._preparation.done():
+            await asyncio.shield(self._preparation)
 
     async def _prepare(self) -> None:
         for model in self._models:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class Audit:
-    """An append-only file; each event is one write, so that a kill can cost the last line at the most."""
+    """An append-only file; what is told at once is one write, so that a kill can cut the last line at the most."""
 
     def __init__(self, path: Path | str, run: str, task: Task) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -35,12 +35,12 @@ class Audit:
 
     def record(self, event: str, details: Mapping[str, Any] | None = None) -> None:
         """Append one event."""
+        self.record_all([{**(details or {}), "event": event}])
+
+    def record_all(self, events: Iterable[Mapping[str, Any]]) -> None:
+        """Append events at once, each of the moment in its `time`, or of now."""
         with self._lock:
-            self._sequence += 1
-            start = f'"schema": {SCHEMA}, "seq": {self._sequence}, "time": "{utc_now("milliseconds")}"'
-            rest = {"event": event, **{name: value for name, value in (details or {}).items() if name not in _FIXED}}
-            line = redact_json(f"{{{start}, {self._head}, {_encode(rest)[1:]}")
-            data = f"{line}\n".encode("utf-8", "replace")
+            data = "".join(map(self._make_line, events)).encode("utf-8", "replace")
             if self._is_torn:
                 data = b"\n" + data
             try:
@@ -48,6 +48,13 @@ class Audit:
             except OSError:
                 # A full disk must not cost the work that is being audited; the gap in `seq` shows it.
                 self._is_torn = True
+
+    def _make_line(self, event: Mapping[str, Any]) -> str:
+        self._sequence += 1
+        moment = _encode(str(event.get("time") or utc_now("milliseconds")))
+        start = f'"schema": {SCHEMA}, "seq": {self._sequence}, "time": {moment}'
+        rest = {"event": event["event"], **{name: value for name, value in event.items() if name not in _FIXED}}
+        return redact_json(f"{{{start}, {self._head}, {_encode(rest)[1:]}") + "\n"
 
     def close(self) -> None:
         """Close the file."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -66,7 +66,7 @@ class Workers(Protocol):
         assignment: Assignment,
         lock: int,
         output: Output,
-        on_event: Callable[[Event], None],
+        on_events: Callable[[Sequence[Event]], None],
         timeout: float | None,
     ) -> Exit:
         """Run one assignment to its end and report what happened on the way."""

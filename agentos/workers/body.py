@@ -23,9 +23,9 @@ from agentos.task import Failure, Outcome, State, failed
 from agentos.workers import DECIDED, Assignment
 from agentos.workers.channel import Channel, Message
 from agentos.workers.messages import assignment_from_json
+from agentos.workers.notes import Notes
 from agentos.workflows import runner
 
-Send = Callable[[Message], None]
 REHEARSED = b"R"
 WORK_DESCRIPTORS = 3
 """Standard output, standard error and the item's lock, which this process only has to hold."""
@@ -84,12 +84,13 @@ async def _run(end: socket.socket) -> None:
     assignment = assignment_from_json(await assigned)
     # Commands that a workflow starts find the database where the seeds of this tool expect it.
     os.environ["AGENTOS_WORKFLOW_DB"] = assignment.checkpoint
-    client = GatewayClient(_asker(assignment), channel.send)
+    notes = Notes(channel.send)
+    client = GatewayClient(_asker(assignment), notes.send)
     channel.on_message = client.take_answer
-    outcome = await _work(assignment, client, channel.send)
+    outcome = await _work(assignment, client, notes)
     sys.stdout.flush()
     sys.stderr.flush()
-    channel.send({"op": "outcome", "outcome": outcome.to_json(), **_usage()})
+    notes.send({"op": "outcome", "outcome": outcome.to_json(), **_usage()})
     channel.flush()
     channel.close()
 
@@ -109,7 +110,7 @@ def _leave_with_the_coordinator() -> None:
     os.killpg(0, signal.SIGKILL)
 
 
-async def _work(assignment: Assignment, client: GatewayClient, send: Send) -> Outcome:
+async def _work(assignment: Assignment, client: GatewayClient, notes: Notes) -> Outcome:
     job = runner.Job(
         task=assignment.task,
         text=assignment.text,
@@ -127,9 +128,9 @@ async def _work(assignment: Assignment, client: GatewayClient, send: Send) -> Ou
 
     def notice(text: str) -> None:
         print(text, flush=True)
-        send({"op": "event", "event": "notice", "message": text})
+        notes.add("notice", message=text)
 
-    workflow = asyncio.create_task(runner.run_job(job, ask, _observer(send), notice))
+    workflow = asyncio.create_task(runner.run_job(job, ask, _observer(notes), notice))
 
     def stop() -> None:
         # A step that waits for a model is given up at once: its answer is kept by the gateway. Any other step is
@@ -139,10 +140,10 @@ async def _work(assignment: Assignment, client: GatewayClient, send: Send) -> Ou
             workflow.cancel()
 
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop)
-    return await _outcome_of(workflow, send)
+    return await _outcome_of(workflow, notes)
 
 
-def _observer(send: Send) -> Callable[[str, str], None]:
+def _observer(notes: Notes) -> Callable[[str, str], None]:
     """Return what the steps tell: the line that people see, and the events of the audit."""
     started: dict[str, float] = {}
 
@@ -151,17 +152,18 @@ def _observer(send: Send) -> Callable[[str, str], None]:
             case "started":
                 print(f">>> Executing: {name}", flush=True)
                 started[name] = time.monotonic()
-                send({"op": "event", "event": "node-started", "node": name})
+                notes.add("node-started", node=name)
             case "finished":
                 seconds = round(time.monotonic() - started[name], 4)
-                send({"op": "event", "event": "node-finished", "node": name, "seconds": seconds})
+                notes.add("node-finished", node=name, seconds=seconds)
             case "decided":
-                send({"op": "event", "event": DECIDED, "state": name})
+                notes.add(DECIDED, state=name)
+                notes.send()
 
     return observe
 
 
-async def _outcome_of(workflow: asyncio.Task[Outcome], send: Send) -> Outcome:
+async def _outcome_of(workflow: asyncio.Task[Outcome], notes: Notes) -> Outcome:
     """Wait for the workflow and give whatever it raises its name."""
     try:
         return await workflow
@@ -174,5 +176,5 @@ async def _outcome_of(workflow: asyncio.Task[Outcome], send: Send) -> Outcome:
     except OSError as error:
         return failed(Failure.INFRA, f"{error.strerror or error}: {error.filename or 'no file named'}")
     except Exception as error:
-        send({"op": "event", "event": "error", "traceback": traceback.format_exc()})
+        notes.add("error", traceback=traceback.format_exc())
         return failed(Failure.INFRA, f"internal error: {type(error).__name__}: {error}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from agentos.errors import ProviderError
@@ -29,13 +29,13 @@ class Conversation:
         gateway: Gateway,
         pace: Pace,
         assignment: Assignment,
-        on_event: Callable[[Event], None],
+        on_events: Callable[[Sequence[Event]], None],
     ) -> None:
         self._gateway = gateway
         self._pace = pace
         self._turn: Turn | None = None
         self._assignment = assignment
-        self._on_event = on_event
+        self._on_events = on_events
         self._asked = 0.0
         """When the worker was set to work."""
         self._channel: Channel | None = None
@@ -62,10 +62,9 @@ class Conversation:
             self._end_turn()
 
     def _hear(self, message: Message) -> None:
+        if events := message.get("events"):
+            self._on_events(events)
         match message.get("op"):
-            case "event":
-                del message["op"]
-                self._on_event(message)
             case "ask":
                 self._end_turn()
                 call = asyncio.create_task(self._answer(message))
@@ -73,7 +72,7 @@ class Conversation:
                 call.add_done_callback(self._calls.discard)
             case "ready":
                 milliseconds = round((time.monotonic() - self._asked) * 1000, 1)
-                self._on_event({"event": "worker-ready", "pid": message["pid"], "milliseconds": milliseconds})
+                self._on_events([{"event": "worker-ready", "pid": message["pid"], "milliseconds": milliseconds}])
             case "outcome":
                 self._end(message)
 
@@ -105,7 +104,7 @@ class Conversation:
         except ProviderError as error:
             self._send({**reply, "error": {"message": redact(str(error)), "failure": error.failure}})
         except Exception as error:
-            self._on_event({"event": "error", "traceback": traceback.format_exc()})
+            self._on_events([{"event": "error", "traceback": traceback.format_exc()}])
             told = redact(f"internal error: {type(error).__name__}: {error}")
             self._send({**reply, "error": {"message": told, "failure": Failure.INFRA}})
 
@@ -121,24 +120,24 @@ class Conversation:
         try:
             answer = await self._gateway.answer(request)
         except ProviderError as error:
-            self._on_event({**event, "seconds": _since(started), "failure": error.failure, "message": str(error)})
+            failed = {"seconds": _since(started), "failure": error.failure, "message": str(error)}
+            self._on_events([{**event, **failed}])
             raise
         completion = answer.completion
-        self._on_event(
-            {
-                **event,
-                "seconds": _since(started),
-                "answered_by": completion.model,
-                "from_journal": answer.from_journal,
-                "retries": answer.retries,
-                "asked_again": answer.was_asked_before,
-                "waited_for_key": round(answer.waited, 4),
-                "key": answer.key,
-                "cost": answer.cost / 1e6,
-                "input_tokens": completion.usage.input_tokens,
-                "output_tokens": completion.usage.output_tokens,
-            }
-        )
+        told = {
+            **event,
+            "seconds": _since(started),
+            "answered_by": completion.model,
+            "from_journal": answer.from_journal,
+            "retries": answer.retries,
+            "asked_again": answer.was_asked_before,
+            "waited_for_key": round(answer.waited, 4),
+            "key": answer.key,
+            "cost": answer.cost / 1e6,
+            "input_tokens": completion.usage.input_tokens,
+            "output_tokens": completion.usage.output_tokens,
+        }
+        self._on_events([told])
         return answer
 
 

@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
@@ -96,11 +96,11 @@ class ProcessWorkers:
         assignment: Assignment,
         lock: int,
         output: Output,
-        on_event: Callable[[Event], None],
+        on_events: Callable[[Sequence[Event]], None],
         timeout: float | None,
     ) -> Exit:
         """Run one assignment to its end; blocks the calling thread only."""
-        return self._submit(self._run(assignment, lock, output, on_event, timeout)).result()
+        return self._submit(self._run(assignment, lock, output, on_events, timeout)).result()
 
     def stop(self) -> None:
         """Ask every worker to checkpoint and leave; whoever is still there after the grace is killed."""
@@ -207,7 +207,7 @@ class ProcessWorkers:
         assignment: Assignment,
         lock: int,
         output: Output,
-        on_event: Callable[[Event], None],
+        on_events: Callable[[Sequence[Event]], None],
         limit: float | None,
     ) -> Exit:
         try:
@@ -220,7 +220,7 @@ class ProcessWorkers:
         self._running[id(running)] = running
         watch = asyncio.create_task(self._watch_deadline(running)) if limit is not None else None
         try:
-            report = await Conversation(self._gateway, self._pace, assignment, on_event).hold(worker, output, lock)
+            report = await Conversation(self._gateway, self._pace, assignment, on_events).hold(worker, output, lock)
             # A worker that has reported is as good as gone; only the end of a silent one has to be looked at.
             ended = None if report is not None else await worker.ended
         except (ForkServerDied, OSError) as error:

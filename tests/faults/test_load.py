@@ -12,7 +12,7 @@ from tests.support import PATIENCE, ROOT
 
 
 def test_checkpoints_take_many_writers_and_readers_at_once() -> None:
-    _run_alone("commit_storm", "--count", "60")
+    _run_alone("commit_storm", "--count", "400")
 
 
 def test_a_death_between_two_writes_of_the_library_never_ends_an_item_early() -> None:
@@ -34,7 +34,7 @@ def test_work_goes_on_while_nobody_reads_stdout(tmp_path: Path) -> None:
 
 
 def test_a_large_batch_leaves_no_open_files_threads_or_zombies_behind(tmp_path: Path) -> None:
-    figures = scale.measure(seed=1, count=60, folder=tmp_path, is_whole=False)
+    figures = scale.measure(seed=1, count=200, folder=tmp_path, is_whole=False)
     assert not figures.misses, figures.to_json()
 
 
