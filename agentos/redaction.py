@@ -34,7 +34,7 @@ _LOOKS = tuple(
         *((rf"({start}-(?i:(?:goog-)?api-key){_ASSIGNMENT}){_TOKEN}", rb"\1" + _MARK) for start in "xX"),
     )
 )
-_HINTS = tuple(hint.encode() for hint in (*KEY_HINTS, "bearer", "api-key"))
+_HINTS = tuple((mark.encode(), tuple(hint.encode() for hint in hints)) for mark, hints in KEY_HINTS.items())
 _JSON_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[-+.\w]+', re.DOTALL)
 
 
@@ -156,12 +156,21 @@ def _change(text: str, change: Callable[[bytes], bytes]) -> str:
 
 
 def _take_out_looks(data: bytes) -> bytes:
-    small = data.lower()
-    if not any(hint in small for hint in _HINTS):
+    if not _may_hold_a_key(data):
         return data
     for look, replacement in _LOOKS:
         data = look.sub(replacement, data)
     return data
+
+
+def _may_hold_a_key(data: bytes) -> bool:
+    """Tell after a glance whether a closer look is worth it."""
+    for mark, hints in _HINTS:
+        if mark in data and any(hint in data for hint in hints):
+            return True
+    if b"-" in data and b"api-key" in data.lower():
+        return True
+    return b"earer" in data or (b"E" in data and b"bearer" in data.lower())
 
 
 def _base64_forms(data: bytes) -> Iterator[bytes]:
