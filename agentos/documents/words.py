@@ -45,7 +45,7 @@ class Figure:
     text: str = ""
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def stem(word: str) -> str:
     """Reduce a word so that its plural, past and continuous forms meet."""
     word = word.casefold()
