@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentos.providers import Completion, Credential, Provider, Request
@@ -12,6 +11,7 @@ from agentos.providers.allowance import read_allowance
 from agentos.providers.streaming import (
     Answer,
     Line,
+    SdkProvider,
     Service,
     count_tokens,
     describe_models,
@@ -48,14 +48,8 @@ def _make_client(sdk: Any, secret: str, base_url: str, http_client: Any) -> Any:
     return client
 
 
-class AnthropicProvider:
+class AnthropicProvider(SdkProvider):
     """Ask one Claude model."""
-
-    needs_key = True
-
-    def __init__(self, model: str, line: Line) -> None:
-        self._model = model
-        self._line = line
 
     async def complete(self, request: Request, credential: Credential | None) -> Completion:
         """Stream an answer and return it whole."""
@@ -90,14 +84,6 @@ class AnthropicProvider:
             return describe_models(names, has_more=bool(page.has_more), secret=exchange.asked.secret)
 
         return await self._line.ask(credential, "", ask)
-
-    async def prepare(self, credentials: Sequence[Credential]) -> None:
-        """Load the SDK and make a client for each key."""
-        await self._line.prepare(credentials)
-
-    async def close(self) -> None:
-        """Close the connections that are kept."""
-        await self._line.close()
 
 
 def _take(event: Any, answer: Answer) -> None:

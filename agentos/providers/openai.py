@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -14,6 +13,7 @@ from agentos.providers.allowance import read_allowance
 from agentos.providers.streaming import (
     Answer,
     Line,
+    SdkProvider,
     Service,
     count_tokens,
     describe_models,
@@ -79,14 +79,11 @@ def _make_client(sdk: Any, secret: str, base_url: str, http_client: Any) -> Any:
     return client
 
 
-class OpenAIProvider:
+class OpenAIProvider(SdkProvider):
     """Ask one model of an OpenAI-compatible server."""
 
-    needs_key = True
-
     def __init__(self, model: str, line: Line) -> None:
-        self._model = model
-        self._line = line
+        super().__init__(model, line)
         self._dialects: dict[str, Dialect] = {}
 
     async def complete(self, request: Request, credential: Credential | None) -> Completion:
@@ -138,14 +135,6 @@ class OpenAIProvider:
             return describe_models(names, has_more=False, secret=exchange.asked.secret)
 
         return await self._line.ask(credential, "", ask)
-
-    async def prepare(self, credentials: Sequence[Credential]) -> None:
-        """Load the SDK and make a client for each key."""
-        await self._line.prepare(credentials)
-
-    async def close(self) -> None:
-        """Close the connections that are kept."""
-        await self._line.close()
 
 
 def _take(chunk: Any, answer: Answer) -> None:

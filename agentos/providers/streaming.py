@@ -193,6 +193,24 @@ class Line:
         )
 
 
+class SdkProvider:
+    """What all providers have in common that ask one model by an SDK."""
+
+    needs_key = True
+
+    def __init__(self, model: str, line: Line) -> None:
+        self._model = model
+        self._line = line
+
+    async def prepare(self, credentials: Sequence[Credential]) -> None:
+        """Load the SDK and make a client for each key."""
+        await self._line.prepare(credentials)
+
+    async def close(self) -> None:
+        """Close the connections that are kept."""
+        await self._line.close()
+
+
 def ssl_context() -> ssl.SSLContext:
     """Return a context to be shared by all clients of a provider: one costs a megabyte and 20 ms."""
     context: ssl.SSLContext = import_module("httpx2").create_ssl_context()
