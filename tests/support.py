@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -255,6 +256,14 @@ def _is_there(process: psutil.Process) -> bool:
         return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
+
+
+def find_claude() -> str | None:
+    """Return the genuine claude command: the one that the environment names, or the one on the path."""
+    return shutil.which(os.environ.get("AGENTOS_CLAUDE_COMMAND") or "claude")
+
+
+NO_CLAUDE = "no claude command: npm install -g @anthropic-ai/claude-code, or set AGENTOS_CLAUDE_COMMAND"
 
 
 def ended_by(code: int, number: int) -> bool:

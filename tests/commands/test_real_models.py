@@ -12,10 +12,10 @@ import pytest
 
 from tests.commands.asking import MODELS, PRICES, command, events_of, key, status_of, summary_of, write_keys
 from tests.scenario import Serving, serve
-from tests.support import ROOT, World
+from tests.support import NO_CLAUDE, ROOT, World, find_claude
 
 PAIRS = [("anthropic", "gemini"), ("gemini", "openai"), ("openai", "anthropic"), ("openai", "claude-cli")]
-CLAUDE = shutil.which(os.environ.get("AGENTOS_CLAUDE_COMMAND") or "claude")
+CLAUDE = find_claude()
 
 SLOWEST = 240.0
 """Seconds; the claude command takes seconds of computing for each review."""
@@ -48,7 +48,7 @@ def test_the_backlog_ends_as_by_rules_and_costs_what_the_server_bills(
     environ = {}
     if reviewer == "claude-cli":
         if CLAUDE is None:
-            pytest.skip("no claude command: npm install -g @anthropic-ai/claude-code, or set AGENTOS_CLAUDE_COMMAND")
+            pytest.skip(NO_CLAUDE)
         environ["AGENTOS_CLAUDE_COMMAND"] = CLAUDE
     with serve(PRICES) as server:
         write_keys(backlog, key(drafter, server.url), key(reviewer, server.url))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -16,7 +15,7 @@ from agentos.errors import ProviderError, Sign, UsageError
 from agentos.keys import fingerprint
 from agentos.providers import PROVIDERS, Credential, Provider, Request, create_provider, parse_model_spec
 from agentos.workflows.prompts import render_prompt
-from tests.support import BRIEF, ISSUE, wait_until
+from tests.support import BRIEF, ISSUE, NO_CLAUDE, find_claude, wait_until
 
 DRAFT = Request(
     repository="r",
@@ -76,7 +75,7 @@ SDKS = {"anthropic": "anthropic", "gemini": "google.genai", "openai": "openai"}
 def subject(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Subject]:
     """Each provider in its default form; those that ask a network ask the scenario server."""
     name = request.param
-    command = shutil.which(os.environ.get("AGENTOS_CLAUDE_COMMAND") or "claude")
+    command = find_claude()
     for variable in list(os.environ):
         if variable.startswith(ENVIRONMENT) or variable.upper().endswith("_PROXY"):
             monkeypatch.delenv(variable)
@@ -85,7 +84,7 @@ def subject(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         return
     if name == "claude-cli":
         if command is None:
-            pytest.skip("no claude command: npm install -g @anthropic-ai/claude-code, or set AGENTOS_CLAUDE_COMMAND")
+            pytest.skip(NO_CLAUDE)
         monkeypatch.setenv("AGENTOS_CLAUDE_COMMAND", command)
     else:
         pytest.importorskip(SDKS[name])

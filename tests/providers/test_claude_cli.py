@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import select
-import shutil
 import signal
 import subprocess
 import sys
@@ -30,6 +29,7 @@ from agentos.providers.classify import Asked
 from agentos.providers.claude_cli import ClaudeCliProvider
 from agentos.providers.claude_cli.child import Ending
 from agentos.providers.claude_cli.transcript import Transcript
+from tests.support import NO_CLAUDE, find_claude
 
 KEY = "sk-ant-api03-canary-of-the-claude-command"
 PROMPT = "Say hello to the canary prompt"
@@ -532,12 +532,7 @@ def test_no_bytes_break_the_reading(line: bytes) -> None:
 # The genuine command, against a server of ours.
 
 
-def find_genuine() -> str | None:
-    here = Path(__file__).parents[2] / "node_modules" / ".bin" / "claude"
-    return shutil.which(os.environ.get("AGENTOS_CLAUDE_COMMAND") or "claude") or shutil.which(str(here))
-
-
-genuine = pytest.mark.skipif(find_genuine() is None, reason="no claude command: npm install @anthropic-ai/claude-code")
+genuine = pytest.mark.skipif(find_claude() is None, reason=NO_CLAUDE)
 
 
 def sse(*events: dict[str, Any]) -> bytes:
@@ -618,7 +613,7 @@ async def serving(answer: bytes, *, holds: bool = False) -> AsyncIterator[Server
 
 
 def make_genuine(model: str = "sonnet", **environ: str) -> ClaudeCliProvider:
-    command = str(find_genuine())
+    command = str(find_claude())
     return ClaudeCliProvider(
         model, {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "AGENTOS_CLAUDE_COMMAND": command} | environ
     )

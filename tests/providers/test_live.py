@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -14,7 +13,7 @@ from agentos.documents.verdict import parse_verdict
 from agentos.errors import ProviderError, Sign
 from agentos.providers import Credential, Provider, Request, create_provider, parse_model_spec
 from agentos.workflows.prompts import render_prompt
-from tests.support import ISSUE
+from tests.support import ISSUE, find_claude
 
 VARIABLES = {"anthropic": "ANTHROPIC_API_KEY", "gemini": "GEMINI_API_KEY", "openai": "OPENAI_API_KEY"}
 MODELS = {"anthropic": "claude-haiku-4-5", "claude-cli": "haiku", "gemini": "gemini-2.5-flash", "openai": "gpt-5-mini"}
@@ -32,7 +31,7 @@ def live(request: pytest.FixtureRequest) -> tuple[str, Credential | None]:
         pytest.skip("asks the real providers: set AGENTOS_LIVE_TESTS=1")
     model = os.environ.get(f"AGENTOS_LIVE_MODEL_{name.upper().replace('-', '_')}") or MODELS[name]
     if name == "claude-cli":
-        if shutil.which(os.environ.get("AGENTOS_CLAUDE_COMMAND") or "claude") is None:
+        if find_claude() is None:
             pytest.skip("no claude command: npm install -g @anthropic-ai/claude-code")
         return f"{name}:{model}", None
     secret = os.environ.get(VARIABLES[name])
