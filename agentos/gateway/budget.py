@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from agentos.errors import ProviderError, Sign
 from agentos.gateway.prices import say_dollars
-from agentos.providers import Request
-
-if TYPE_CHECKING:
-    from agentos.gateway.journal import Begun, Journal, RequestKey
 
 
 class Scope(StrEnum):
@@ -51,24 +46,6 @@ class OverBudget(ProviderError):
         super().__init__(message, sign=Sign.BUDGET)
         self.is_for_all = scope is not Scope.ITEM
         self.may_fit_later = may_fit_later
-
-
-class Budget:
-    """Begin calls in a journal, within caps."""
-
-    def __init__(
-        self,
-        journal: Journal,
-        per_run: int | None = None,
-        per_item: int | None = None,
-        per_day: int | None = None,
-    ) -> None:
-        self._journal = journal
-        self.caps = Caps(per_run, per_item, per_day)
-
-    def reserve(self, key: RequestKey, request: Request, reservation: int) -> Begun:
-        """Write down that the call is about to be sent, or raise `OverBudget` and leave no trace."""
-        return self._journal.begin(key, request, reservation, self.caps)
 
 
 def admit(

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from agentos.errors import ProviderError, Sign, UsageError
-from agentos.gateway.budget import Budget, Caps, OverBudget
+from agentos.gateway.budget import Caps, OverBudget
 from agentos.gateway.journal import CallCost, Journal, MemoryJournal, Settled, item_key, request_key, today
 from agentos.gateway.sqlite_journal import SqliteJournal
 from agentos.providers import Allowance, Completion, Request, Usage
@@ -226,16 +226,16 @@ def test_a_call_that_could_break_a_cap_is_refused_without_a_trace(journal: Journ
 
 
 def test_a_call_that_may_fit_when_others_settle_is_told_apart(journal: Journal) -> None:
-    budget = Budget(journal, per_run=120)
-    other = budget.reserve(KEY, DRAFT, 100)
+    caps = Caps(per_run=120)
+    other = journal.begin(KEY, DRAFT, 100, caps)
     with pytest.raises(OverBudget, match=r"held for calls under way") as caught:
-        budget.reserve(KEY, DRAFT, 100)
+        journal.begin(KEY, DRAFT, 100, caps)
     assert caught.value.may_fit_later
     with pytest.raises(OverBudget) as caught:
-        budget.reserve(KEY, DRAFT, 121)
+        journal.begin(KEY, DRAFT, 121, caps)
     assert not caught.value.may_fit_later
     journal.settle(other.call_id, ANSWER, 20, 1.0)
-    budget.reserve(KEY, DRAFT, 100)
+    journal.begin(KEY, DRAFT, 100, caps)
 
 
 def test_what_is_on_disk_is_there_for_the_next_process(path: Path) -> None:

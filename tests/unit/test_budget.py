@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentos.errors import Sign
-from agentos.gateway.budget import Budget, Caps, OverBudget, Scope, admit
+from agentos.gateway.budget import Caps, OverBudget, Scope, admit
 from agentos.gateway.journal import MemoryJournal, request_key
 from agentos.gateway.sqlite_journal import SqliteJournal
 from agentos.providers import Completion, Request
@@ -27,21 +27,21 @@ SPENDER = """
 import random, sys
 from dataclasses import replace
 from pathlib import Path
-from agentos.gateway.budget import Budget, OverBudget
+from agentos.gateway.budget import Caps, OverBudget
 from agentos.gateway.journal import request_key
 from agentos.gateway.sqlite_journal import SqliteJournal
 from agentos.providers import Completion, Request
 path, number, cap = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 chance = random.Random(number)
 journal, reader = SqliteJournal(path, "run"), SqliteJournal.reader(path)
-budget = Budget(journal, per_run=cap)
+caps = Caps(per_run=cap)
 print("ready", flush=True)
 sys.stdin.readline()
 admitted, held = 0, []
 for round in range(100):
     request = Request("r", "lld", str(number), "n", round, 1, "lld.draft", "openai:m", "p", {})
     try:
-        held.append(budget.reserve(request_key(request), request, 100).call_id)
+        held.append(journal.begin(request_key(request), request, 100, caps).call_id)
         admitted += 1
     except OverBudget:
         pass
@@ -73,21 +73,21 @@ def test_a_call_is_admitted_exactly_when_every_cap_leaves_room(
 def test_without_caps_there_is_no_check() -> None:
     journal = MemoryJournal("run")
     for _ in range(3):
-        Budget(journal).reserve(KEY, REQUEST, 10**14)
+        journal.begin(KEY, REQUEST, 10**14)
     assert journal.spent() == 3 * 10**14
 
 
 def test_a_call_that_costs_nothing_is_always_admitted() -> None:
     journal = MemoryJournal("run")
     journal.settle(journal.begin(KEY, REQUEST, 5).call_id, Completion("a", "m"), 500, 0.1)
-    Budget(journal, per_run=100).reserve(KEY, REQUEST, 0)
+    journal.begin(KEY, REQUEST, 0, Caps(per_run=100))
 
 
 def test_the_line_says_which_cap_what_is_spent_what_it_could_cost_and_how_to_go_on() -> None:
     journal = MemoryJournal("run")
     journal.settle(journal.begin(KEY, REQUEST, 5).call_id, Completion("a", "m"), 4_800_000, 0.1)
     with pytest.raises(OverBudget) as caught:
-        Budget(journal, per_run=5_000_000).reserve(KEY, REQUEST, 520_000)
+        journal.begin(KEY, REQUEST, 520_000, Caps(per_run=5_000_000))
     assert str(caught.value) == (
         "the cap of $5.00 for the run is reached: $4.80 is spent, and this call could cost up to $0.52; "
         "run again with a higher cap, as --max-cost 5.32"
