@@ -84,15 +84,25 @@ class ProviderError(AgentOSError):
     """A provider could not give a completion.
 
     `failure` is the class that the item is reported under if it comes to that; `delay` is how many seconds the
-    provider itself asked to wait, None when it did not say.
+    provider itself asked to wait, None when it did not say; `requests_limit` and `tokens_limit` are what it says a
+    minute may have, 0 when it does not say.
     """
 
     def __init__(
-        self, message: str, failure: str = "", *, sign: Sign = Sign.TRANSIENT, delay: float | None = None
+        self,
+        message: str,
+        failure: str = "",
+        *,
+        sign: Sign = Sign.TRANSIENT,
+        delay: float | None = None,
+        requests_limit: int = 0,
+        tokens_limit: int = 0,
     ) -> None:
         super().__init__(message)
         self.sign = sign
         self.delay = delay
+        self.requests_limit = requests_limit
+        self.tokens_limit = tokens_limit
         self.failure = failure or _FAILURES.get(sign, "provider")
 
 

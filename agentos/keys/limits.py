@@ -1,9 +1,9 @@
 """What is known of a quota group's limits, and how each answer changes it (pure).
 
 Three things hold a group back. A *rest* is what its provider asked for. The *rate* is how many requests and tokens a
-minute may have, as the user or the provider's headers say, or as a refusal without a word about it has shown. The
-*ceiling* is how many calls may be under way at once: it grows quickly until the first refusal, is cut once for each
-episode of refusals, and grows slowly from then on.
+minute may have, as the user, the provider's headers or its refusals say, or as a refusal without a word about it has
+shown. The *ceiling* is how many calls may be under way at once: it grows quickly until the first refusal, is cut once
+for each episode of refusals, and grows slowly from then on.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ LONGEST_REST = 60.0
 FEW = 3
 """With fewer requests in a minute, a refusal tells nothing about the rate."""
 PROBE = 1.05
-"""How much more is tried in the next minute, when the rate was only learned from a refusal."""
+"""How much more is tried, when the rate is known from a refusal only."""
 PROBE_PAUSE = 4.0
 """Minutes without a refusal before more is tried; twice the time between the last two refusals when that is longer."""
 LONGEST_PAUSE = 60.0
+"""Minutes without a refusal before more is tried than the provider itself has named."""
 QUOTA_REST = 3600.0
 PACIFIC = timezone(timedelta(hours=-8))
 
@@ -51,7 +52,8 @@ class Standing:
     tokens_limit: int = 0
     is_learned: bool = False
     """Whether the limit was only concluded from a refusal."""
-    probed_at: float = 0.0
+    probe_at: float = 0.0
+    """When to try more than the limit, which may have been raised; 0 where every answer tells it."""
 
     def is_usable(self, now: float) -> bool:
         """Whether a call may be made, limits of the moment aside."""
@@ -73,8 +75,8 @@ def after_success(
     """
     step = 1.0 / standing.ceiling if standing.is_cautious else 1.0
     changed = replace(standing, ceiling=min(float(most), standing.ceiling + step), strikes=0)
-    if changed.is_learned and now - changed.probed_at >= window:
-        changed = replace(changed, requests_limit=math.ceil(changed.requests_limit * PROBE), probed_at=now)
+    if changed.probe_at and now >= changed.probe_at:
+        changed = _try_more(changed, window, now)
     return changed if allowance is None else _heed(changed, allowance, own, now)
 
 
@@ -84,7 +86,8 @@ def after_fault(
     """Return how a group stands after a failed call that was started at a time, with so many in the last minute."""
     match error.sign:
         case Sign.RATE_LIMIT:
-            return _rest(_learn(standing, in_window, window, now), error, CUT, started, now)
+            known = _be_told(standing, error, window, now) or _learn(standing, in_window, window, now)
+            return _rest(known, error, CUT, started, now)
         case Sign.QUOTA:
             until = now + error.delay if error.delay else next_day(now)
             return replace(standing, resting_until=max(standing.resting_until, until), why=Sign.QUOTA)
@@ -114,6 +117,26 @@ def _rest(standing: Standing, error: ProviderError, cut: float, started: float, 
     return replace(changed, ceiling=max(1.0, standing.ceiling * cut), is_cautious=True, cut_at=now)
 
 
+def _be_told(standing: Standing, error: ProviderError, window: float, now: float) -> Standing | None:
+    """Take over the limits that a refusal names, or return nothing when it names none."""
+    if not error.requests_limit and not error.tokens_limit:
+        return None
+    # A count of requests that an earlier refusal seemed to show was that of another limit.
+    requests = error.requests_limit or (0 if standing.is_learned else standing.requests_limit)
+    tokens = error.tokens_limit or standing.tokens_limit
+    probe_at = now + LONGEST_PAUSE * window
+    return replace(standing, requests_limit=requests, tokens_limit=tokens, is_learned=False, probe_at=probe_at)
+
+
+def _try_more(standing: Standing, window: float, now: float) -> Standing:
+    return replace(
+        standing,
+        requests_limit=math.ceil(standing.requests_limit * PROBE),
+        tokens_limit=math.ceil(standing.tokens_limit * PROBE),
+        probe_at=now + (window if standing.is_learned else LONGEST_PAUSE * window),
+    )
+
+
 def _learn(standing: Standing, in_window: int, window: float, now: float) -> Standing:
     """Take what a minute has borne for the limit, unless the limit is known; try more only after a pause.
 
@@ -126,14 +149,14 @@ def _learn(standing: Standing, in_window: int, window: float, now: float) -> Sta
         limit = min(limit, standing.requests_limit)
     held = now - standing.cut_at if standing.is_learned else 0.0
     pause = min(max(PROBE_PAUSE * window, 2 * held), LONGEST_PAUSE * window)
-    return replace(standing, requests_limit=max(1, limit), is_learned=True, probed_at=now + pause - window)
+    return replace(standing, requests_limit=max(1, limit), is_learned=True, probe_at=now + pause)
 
 
 def _heed(standing: Standing, allowance: Allowance, own: tuple[int, int], now: float) -> Standing:
     """Take over what the provider's headers say."""
     changed = standing
     if allowance.requests_limit:
-        changed = replace(changed, requests_limit=allowance.requests_limit, is_learned=False)
+        changed = replace(changed, requests_limit=allowance.requests_limit, is_learned=False, probe_at=0.0)
     if allowance.tokens_limit:
         changed = replace(changed, tokens_limit=allowance.tokens_limit)
     for left, reset, limit, used in (

@@ -22,7 +22,7 @@ from agentos.keys.limits import Standing
 from agentos.processes import own_birth, process_birth
 from agentos.redaction import redact
 
-VERSION = 1
+VERSION = 2
 OWNER_LIFE = 60.0
 BUSY_TIMEOUT = 10.0
 _STANDING = [field.name for field in fields(Standing)]
@@ -222,6 +222,9 @@ def _open(path: Path | str) -> sqlite3.Connection:
         if version == 0:
             for statement in _SCHEMA.split(";"):
                 database.execute(statement)
+        elif version == 1:
+            database.execute("ALTER TABLE standings RENAME COLUMN probed_at TO probe_at")
+        if version < VERSION:
             database.execute(f"PRAGMA user_version={VERSION}")
         database.execute("COMMIT")
     except sqlite3.DatabaseError as error:

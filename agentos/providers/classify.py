@@ -60,6 +60,7 @@ _STATUS_OF_NAME = {
 # More entries than any provider sends: what comes after is a hostile server's.
 _MOST_ENTRIES = 50
 _MOST_CONSIDERED = 20_000
+_MOST_DIGITS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,9 @@ def classify(
         delay = header_delay
     else:
         delay = header_delay if header_delay is not None else _retry_info(error)
-    return ProviderError(_message(status, told, sign, error, asked), sign=sign, delay=delay)
+    requests, tokens = _told_limits(error) if sign is Sign.RATE_LIMIT else (0, 0)
+    message = _message(status, told, sign, error, asked)
+    return ProviderError(message, sign=sign, delay=delay, requests_limit=requests, tokens_limit=tokens)
 
 
 def refused_parameter(body: object) -> str:
@@ -171,7 +174,7 @@ def _sign(status: int, error: Mapping[str, Any]) -> Sign:
         return Sign.BILLING
     if _CAPACITY in names or status in _OVERLOADED or "overloaded_error" in names:
         return Sign.OVERLOADED
-    if any("PerDay" in quota for quota in _quota_ids(error)):
+    if any("PerDay" in quota for quota, _ in _quotas(error)):
         return Sign.QUOTA
     if status == 429:
         return Sign.RATE_LIMIT
@@ -199,11 +202,26 @@ def _details(error: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [entry for entry in entries if isinstance(entry, dict)]
 
 
-def _quota_ids(error: Mapping[str, Any]) -> Iterator[str]:
+def _quotas(error: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the name and the limit of every quota that Google says was exceeded."""
     for detail in _details(error):
         violations = detail.get("violations")
         if _is_of_type(detail, "QuotaFailure") and isinstance(violations, list):
-            yield from (_text(v.get("quotaId")) for v in violations[:_MOST_ENTRIES] if isinstance(v, dict))
+            entries = (entry for entry in violations[:_MOST_ENTRIES] if isinstance(entry, dict))
+            yield from ((_text(entry.get("quotaId")), _text(entry.get("quotaValue"))) for entry in entries)
+
+
+def _told_limits(error: Mapping[str, Any]) -> tuple[int, int]:
+    """Return how many requests and tokens a minute may have, 0 for what is not said."""
+    requests = tokens = 0
+    for quota, value in _quotas(error):
+        # More digits than any limit has are a hostile server's.
+        limit = int(value) if "PerMinute" in quota and value.isdecimal() and len(value) <= _MOST_DIGITS else 0
+        if "Tokens" in quota:
+            tokens = min(tokens or limit, limit) or tokens
+        else:
+            requests = min(requests or limit, limit) or requests
+    return requests, tokens
 
 
 def _is_of_type(detail: Mapping[str, Any], name: str) -> bool:

@@ -97,6 +97,23 @@ def test_a_daily_quota_is_no_short_rest_whatever_the_retry_info_says(delay: str)
     assert (error.sign, error.delay) == (Sign.QUOTA, None)
 
 
+@pytest.mark.parametrize(
+    ("quota", "value", "limits"),
+    [
+        ("GenerateRequestsPerMinutePerProjectPerModel-FreeTier", "50", (50, 0)),
+        ("GenerateContentInputTokensPerModelPerMinute-FreeTier", "250000", (0, 250_000)),
+        ("GenerateRequestsPerMinutePerProjectPerModel-FreeTier", "0", (0, 0)),
+        ("GenerateRequestsPerMinutePerProjectPerModel-FreeTier", "9" * 5000, (0, 0)),
+        ("GenerateRequestsPerMinutePerProjectPerModel-FreeTier", "-3", (0, 0)),
+        ("SomethingElse", "50", (0, 0)),
+    ],
+)
+def test_the_limit_that_a_refusal_names_is_read(quota: str, value: str, limits: tuple[int, int]) -> None:
+    body = gemini_error(429, "RESOURCE_EXHAUSTED", "x", retry_info("3s"), quota_failure(quota, value))
+    error = classify(429, body, {}, NOW)
+    assert (error.requests_limit, error.tokens_limit) == limits
+
+
 def test_a_header_beside_a_daily_quota_is_kept() -> None:
     body = gemini_error(429, "RESOURCE_EXHAUSTED", "x", quota_failure("RequestsPerDayPerProject"))
     assert classify(429, body, {"retry-after": "3600"}, NOW).delay == 3600

@@ -121,13 +121,13 @@ def error_info(reason: str) -> dict[str, Any]:
     return {"@type": f"{RPC}ErrorInfo", "reason": reason, "domain": "googleapis.com"}
 
 
-def quota_failure(quota: str) -> dict[str, Any]:
+def quota_failure(quota: str, value: str = "50") -> dict[str, Any]:
     """Return a detail that names the quota that was used up."""
     violation = {
         "quotaMetric": "generativelanguage.googleapis.com/generate_content_free_tier_requests",
         "quotaId": quota,
         "quotaDimensions": {"location": "global", "model": "gemini-3-pro"},
-        "quotaValue": "50",
+        "quotaValue": value,
     }
     return {"@type": f"{RPC}QuotaFailure", "violations": [violation]}
 

@@ -7,6 +7,7 @@ import itertools
 import multiprocessing
 import os
 import signal
+import sqlite3
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -331,6 +332,37 @@ def test_a_learned_limit_is_tried_after_a_pause_that_grows_while_more_is_refused
         assert standing.requests_limit == 20
     assert pauses[0] >= 4 * window
     assert all(later >= 2 * earlier for earlier, later in itertools.pairwise(pauses))
+
+
+def test_the_limits_that_a_refusal_names_hold_and_more_is_tried_after_an_hour() -> None:
+    window, now = 60.0, 1_000_000.0
+    standing = after_fault(Standing(), RateLimited("429", 1.0), now, 21, now, window)
+    tokens = ProviderError("429", sign=Sign.RATE_LIMIT, delay=1.0, tokens_limit=40_000)
+    standing = after_fault(standing, tokens, now, 21, now, window)
+    assert (standing.requests_limit, standing.tokens_limit) == (0, 40_000), "the count was that of another limit"
+    requests = ProviderError("429", sign=Sign.RATE_LIMIT, delay=1.0, requests_limit=100)
+    standing = after_fault(standing, requests, now, 21, now, window)
+    standing = after_fault(standing, tokens, now, 21, now, window)
+    assert (standing.requests_limit, standing.tokens_limit) == (100, 40_000)
+    assert after_success(standing, None, 8, window, now + 59 * window).requests_limit == 100
+    later = after_success(standing, None, 8, window, now + 60 * window)
+    assert (later.requests_limit, later.tokens_limit) == (105, 42_000)
+
+
+def test_the_state_that_an_older_version_left_is_taken_over(tmp_path: Path) -> None:
+    path = tmp_path / "pool.db"
+    store = Store(path, time.time)
+    with store.exclusively() as books:
+        books.set_standing("gemini/a", Standing(resting_until=5e9, requests_limit=7))
+    store.close()
+    with sqlite3.connect(path) as database:
+        database.execute("ALTER TABLE standings RENAME COLUMN probe_at TO probed_at")
+        database.execute("PRAGMA user_version=1")
+    database.close()
+    store = Store(path, time.time)
+    with store.exclusively() as books:
+        assert books.standing("gemini/a") == Standing(resting_until=5e9, requests_limit=7)
+    store.close()
 
 
 def test_a_call_under_way_is_taken_for_larger_than_expected_until_its_size_is_known() -> None:

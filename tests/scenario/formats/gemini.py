@@ -217,7 +217,7 @@ def _say(refusal: Refusal, call: Call) -> str:
             )
         case Kind.RATE_LIMIT | Kind.DAILY_QUOTA:
             metric, _ = _quota(refusal)
-            limit = f"\n* Quota exceeded for metric: {metric}, limit: {refusal.limit or 15}, model: {call.model}"
+            limit = f"\n* Quota exceeded for metric: {metric}, limit: {refusal.limit or 0}, model: {call.model}"
             return f"{_QUOTA}{limit}\nPlease retry in {_duration(refusal.delay or 0)}."
     return _MESSAGES[refusal.kind]
 
@@ -233,8 +233,9 @@ def _details(refusal: Refusal, call: Call, message: str) -> list[dict[str, Any]]
             "quotaMetric": metric,
             "quotaId": quota,
             "quotaDimensions": {"location": "global", "model": call.model},
-            "quotaValue": str(refusal.limit or 15),
         }
+        if refusal.limit:
+            violation["quotaValue"] = str(refusal.limit)
         details = [
             {"@type": _RPC + "Help", "links": [link]},
             {"@type": _RPC + "QuotaFailure", "violations": [violation]},
