@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,7 +74,7 @@ def open_pool(means: Means, environ: Mapping[str, str], home: Path, announce: Ca
     watch = KeyWatch(means, environ, home, announce)
     rehearse_429 = not is_real and environ.get(SIMULATE_429_VARIABLE, "").lower() in ("1", "true", "yes")
     return Pool(
-        Store(home / POOL_FILE if is_real else ":memory:", time.time),
+        Store(home / POOL_FILE if is_real else ":memory:"),
         watch,
         announce,
         window=_read_window(environ),

@@ -71,6 +71,8 @@ class Gateway:
         self._providers: dict[str, Provider] = {}
         self._under_way: dict[RequestKey, asyncio.Task[Answer]] = {}
         self._scribe = ThreadPoolExecutor(max_workers=1, thread_name_prefix="journal")
+        self._owed: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
+        """Ends of calls that the journal could not take when they came, as on a full disk."""
         self._sent = 0
         """Calls that a provider has and has not answered."""
         self._has_all_answers = asyncio.Event()
@@ -84,6 +86,7 @@ class Gateway:
     async def answer(self, request: Request) -> Answer:
         """Return the completion for a request, or raise `ProviderError`."""
         key = request_key(request)
+        await self._catch_up()
         if settled := await self._write(self._journal.settled, key):
             self.account.from_journal += 1
             return Answer(settled.completion, from_journal=True)
@@ -139,6 +142,7 @@ class Gateway:
             call.cancel()
         await asyncio.gather(*calls, return_exceptions=True)
         await asyncio.gather(*(provider.close() for provider in self._providers.values()), return_exceptions=True)
+        await self._catch_up()
         self._scribe.shutdown(wait=False)
 
     async def _write(self, method: Callable[..., T], *values: Any) -> T:
@@ -151,6 +155,20 @@ class Gateway:
         except asyncio.CancelledError:
             await asyncio.wait([writing])
             raise
+
+    async def _write_end(self, method: Callable[..., None], *values: Any) -> None:
+        """Have the journal take the end of a call, or take it later: no answer is lost while this process lives."""
+        try:
+            await self._write(method, *values)
+        except ProviderError:
+            self._owed.append((method, values))
+            raise
+
+    async def _catch_up(self) -> None:
+        with suppress(ProviderError):
+            while self._owed:
+                method, values = self._owed.pop(0)
+                await self._write_end(method, *values)
 
     def provider(self, model: str) -> Provider:
         """Return the provider of a model, made when it is first asked."""
@@ -182,9 +200,12 @@ class _Call:
             try:
                 begun = await self._begin()
             except OverBudget as error:
-                self._gateway._pool.give_back(lease)
+                self._take_back(lease, None)
                 await self._await_settlement(error)
                 continue
+            except BaseException:
+                self._take_back(lease, None)
+                raise
             if begun.was_sent_before and not self._was_asked_before:
                 self._was_asked_before = True
                 self._gateway.account.repeated += 1
@@ -226,6 +247,7 @@ class _Call:
             self._gateway._on_spent_out(error)
             raise error
         self._gateway._settlements.clear()
+        await self._gateway._catch_up()
         with suppress(TimeoutError):
             # Other processes settle too, and of that no word comes.
             async with asyncio.timeout(0.2):
@@ -234,28 +256,35 @@ class _Call:
     async def _ask(self, lease: Lease, begun: Begun) -> Answer:
         gateway, journal, pool = self._gateway, self._gateway._journal, self._gateway._pool
         started = time.monotonic()
-        pool.mark_sent(lease)
+        with suppress(ProviderError):
+            pool.mark_sent(lease)
         try:
             given = await self._provider.complete(self._request, lease.key.credential if lease.key else None)
         except ProviderError as error:
             spent = self._reservation if policy.may_have_cost(error) else 0
-            await gateway._write(journal.abandon, begun.call_id, str(error), spent)
-            gateway.account.add_loss(self._request, spent)
-            self._count(spent)
-            pool.fail(lease, error)
+            try:
+                await gateway._write_end(journal.abandon, begun.call_id, str(error), spent)
+            finally:
+                gateway.account.add_loss(self._request, spent)
+                self._count(spent)
+                self._take_back(lease, error)
             raise
         except BaseException:
             # Cut off in mid-call: the journal keeps it as sent, as it may be billed and its answer is lost.
-            pool.fail(lease, ProviderError("cut off"))
+            self._take_back(lease, ProviderError("cut off"))
             raise
         completion = replace(given, text=redact_registered(given.text))
         # A server that does not count is assumed to charge all that it can.
         is_counted = completion.usage.input_tokens or completion.usage.output_tokens
         cost = cost_of(self._price, completion.usage) if is_counted else self._reservation
-        await gateway._write(journal.settle, begun.call_id, completion, cost, time.monotonic() - started)
-        gateway.account.add(self._request, completion.usage, cost)
-        self._count(cost)
-        pool.succeed(lease, completion)
+        try:
+            await gateway._write_end(journal.settle, begun.call_id, completion, cost, time.monotonic() - started)
+        finally:
+            gateway.account.add(self._request, completion.usage, cost)
+            self._count(cost)
+            # What this says about the key is soon learned anew where it cannot be written; the answer is not.
+            with suppress(ProviderError):
+                pool.succeed(lease, completion)
         usual = gateway._usual_answer.get(self._request.purpose, float(completion.usage.output_tokens))
         gateway._usual_answer[self._request.purpose] = 0.8 * usual + 0.2 * completion.usage.output_tokens
         return Answer(
@@ -266,6 +295,14 @@ class _Call:
             cost=cost,
             key=lease.key.fingerprint if lease.key else "",
         )
+
+    def _take_back(self, lease: Lease, error: ProviderError | None) -> None:
+        """Have a key back that led to an error, or was not used; why is more important than that it be written."""
+        with suppress(ProviderError):
+            if error is None:
+                self._gateway._pool.give_back(lease)
+            else:
+                self._gateway._pool.fail(lease, error)
 
     def _count(self, cost: int) -> None:
         costs = self._gateway._costs

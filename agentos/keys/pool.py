@@ -57,13 +57,12 @@ class Pool:
         *,
         window: float = MINUTE,
         rehearse_429: bool = False,
-        clock: Callable[[], float] = time.time,
     ) -> None:
         self._store = store
         self._read_keys = read_keys
         self._announce = announce
         self._window = window
-        self._clock = clock
+        self._clock = store.clock
         self._keys: dict[str, list[Key]] = {}
         self._take_keys(read_keys() or ())
         self._lines: dict[tuple[str, str], asyncio.Lock] = {}
@@ -109,6 +108,7 @@ class Pool:
             return
         most = sum(other.max_parallel for other in self._keys.get(key.provider, ()) if other.group == key.group)
         usage = completion.usage
+        self._store.give_up("leases", lease.number)
         with self._store.exclusively() as books:
             books.end_lease(lease.number, usage.input_tokens, usage.output_tokens)
             name = group_name(key.provider, key.group)
@@ -135,6 +135,7 @@ class Pool:
         if key is None:
             return
         name = group_name(key.provider, key.group)
+        self._store.give_up("leases", lease.number)
         with self._store.exclusively() as books:
             in_window, _, has_room_at = books.in_window(name, self._window)
             if error.delay is not None and books.now + error.delay < has_room_at - SLACK * self._window:
@@ -171,6 +172,7 @@ class Pool:
     def give_back(self, lease: Lease) -> None:
         """Take back a key that was not used."""
         if lease.key is not None:
+            self._store.give_up("leases", lease.number)
             with self._store.exclusively() as books:
                 books.end_lease(lease.number, None)
             self._changed.set()
@@ -217,8 +219,9 @@ class Pool:
                         self._look_for_new_keys()
         finally:
             if ticket:
-                with self._store.exclusively() as books:
-                    books.leave_queue(ticket)
+                self._store.give_up("waiting", ticket)
+                with suppress(ProviderError), self._store.exclusively():
+                    pass
 
     def _try(self, wish: Wish, ticket: int) -> tuple[Decision, int]:
         line = f"{wish.provider}:{wish.model} {self._names.get(wish.provider, '')}"
@@ -280,7 +283,7 @@ class Pool:
         if last is None and decision.is_exhausted:
             self._announce(EXHAUSTED)
         self._pauses[provider] = now
-        at = datetime.fromtimestamp(decision.until, UTC).strftime("%H:%M:%S UTC")
+        at = datetime.fromtimestamp(time.time() + decision.until - now, UTC).strftime("%H:%M:%S UTC")
         waiting = ", ".join(sorted(set(self._waiting.values())))
         left = describe_seconds(max(0.0, decision.until - now))
         self._announce(f"{decision.why}; going on at {at}, in {left}. Waiting: {waiting}")
@@ -303,7 +306,7 @@ def revive(home: Path, key: Key) -> None:
     """Let a key be used again that was refused, and its group that could not pay: it has just been tried."""
     path = home / "pool.db"
     if path.exists():
-        store = Store(path, time.time)
+        store = Store(path)
         try:
             with store.exclusively() as books:
                 books.revive([key.fingerprint])
@@ -313,12 +316,12 @@ def revive(home: Path, key: Key) -> None:
             store.close()
 
 
-def describe_states(home: Path, keys: Sequence[Key], clock: Callable[[], float] = time.time) -> Mapping[str, str]:
+def describe_states(home: Path, keys: Sequence[Key]) -> Mapping[str, str]:
     """Return in words how each key stands, by fingerprint; writes nothing where no pool was ever used."""
     path = home / "pool.db"
     if not path.exists():
         return {key.fingerprint: "ready" for key in keys}
-    store = Store(path, clock)
+    store = Store(path)
     states = {}
     try:
         with store.exclusively() as books:
@@ -336,6 +339,7 @@ def _describe(standing: Standing, refused: str, now: float) -> str:
         return f"dead: {refused or standing.dead}"
     if standing.resting_until > now:
         kind = "exhausted" if standing.why == Sign.QUOTA else "resting"
-        at = datetime.fromtimestamp(standing.resting_until, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        until = time.time() + standing.resting_until - now
+        at = datetime.fromtimestamp(until, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         return f"{kind} until {at}"
     return "ready"

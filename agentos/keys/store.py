@@ -1,8 +1,10 @@
 """The state of all keys on disk, shared by every AgentOS process of a user.
 
-Each method is one transaction. Times are those of the wall clock, as they have to make sense to another process and
-after a restart. A lease belongs to a process: it ends with its release, or when that process is gone, or when it has
-shown no sign of life for a while (it may live in another container, where its number means nothing to us).
+Each method is one transaction. Times have to make sense to another process and after a restart, and no change of the
+wall clock may lengthen a rest or empty a minute: they are counted from the boot, and shown as on the wall when the
+first process of that boot looked there. A lease belongs to a process: it ends with its release, or when that process
+is gone, or when it has shown no sign of life for a while (it may live in another container, where its number means
+nothing to us).
 """
 
 from __future__ import annotations
@@ -11,21 +13,23 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from agentos.errors import UsageError
+from agentos.errors import ProviderError, UsageError
 from agentos.keys.limits import Standing
 from agentos.processes import own_birth, process_birth
 from agentos.redaction import redact
 
-VERSION = 2
+VERSION = 3
 OWNER_LIFE = 60.0
 BUSY_TIMEOUT = 10.0
+LONGEST_REST = 86_400.0
 _STANDING = [field.name for field in fields(Standing)]
+_CLOCKS = "CREATE TABLE IF NOT EXISTS clocks (boot TEXT PRIMARY KEY, ahead REAL)"
 _SCHEMA = f"""
 CREATE TABLE standings (name TEXT PRIMARY KEY, {", ".join(_STANDING)});
 CREATE TABLE dead_keys (key TEXT PRIMARY KEY, reason TEXT NOT NULL);
@@ -40,40 +44,59 @@ CREATE TABLE waiting (ticket INTEGER PRIMARY KEY AUTOINCREMENT, owner INTEGER, p
 class Store:
     """One process's connection to the shared state."""
 
-    def __init__(self, path: Path | str, clock: Callable[[], float]) -> None:
-        self._clock = clock
+    def __init__(self, path: Path | str, clock: Callable[[], float] | None = None) -> None:
+        self._path = path
         self._database = _open(path)
         self._looked_for_dead = 0.0
-        with self._transaction() as database:
-            cursor = database.execute(
-                "INSERT INTO owners (pid, birth, place, seen) VALUES (?, ?, ?, ?)",
-                (os.getpid(), own_birth(), _place(), clock()),
-            )
-            self._owner = cursor.lastrowid
+        self._given_up: set[tuple[str, int]] = set()
+        try:
+            with self._transaction() as database:
+                self.clock = clock or _agree_on_clock(database)
+                cursor = database.execute(
+                    "INSERT INTO owners (pid, birth, place, seen) VALUES (?, ?, ?, ?)",
+                    (os.getpid(), own_birth(), _place(), self.clock()),
+                )
+                self._owner = cursor.lastrowid
+        except ProviderError as error:
+            self._database.close()
+            raise UsageError(str(error)) from error
 
     def close(self) -> None:
         """Give everything back and close."""
-        with self._transaction() as database:
+        # Where that cannot be written, as on a full disk, the others will see that this process is gone.
+        with suppress(ProviderError), self._transaction() as database:
             _forget_owner(database, self._owner)
         self._database.close()
+
+    def give_up(self, table: str, number: int) -> None:
+        """Have a lease or a place in line end with the next step, or with a later one where that cannot be written."""
+        self._given_up.add((table, number))
 
     @contextmanager
     def exclusively(self) -> Iterator[Books]:
         """Look at the state and change it as one step; no other process comes between."""
         with self._transaction() as database:
-            now = self._clock()
+            now = self.clock()
             self._show_life(database, now)
+            given_up = frozenset(self._given_up)
+            for table, number in given_up:
+                database.execute(f"DELETE FROM {table} WHERE rowid = ? AND owner = ?", (number, self._owner))
             yield Books(database, self._owner or 0, now)
+        self._given_up -= given_up
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        self._database.execute("BEGIN IMMEDIATE")
         try:
-            yield self._database
-        except BaseException:
-            self._database.execute("ROLLBACK")
-            raise
-        self._database.execute("COMMIT")
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._database
+                self._database.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    self._database.execute("ROLLBACK")
+                raise
+        except sqlite3.Error as error:
+            raise ProviderError(_explain(self._path, error), "infra") from error
 
     def _show_life(self, database: sqlite3.Connection, now: float) -> None:
         """Say once a second that this process lives, and clear away what the dead have left."""
@@ -88,7 +111,7 @@ class Store:
             )
         for owner, pid, birth, place, seen in database.execute("SELECT * FROM owners").fetchall():
             is_gone = place == _place() and process_birth(pid) != birth
-            if owner != self._owner and (is_gone or now - seen > OWNER_LIFE):
+            if owner != self._owner and (is_gone or abs(now - seen) > OWNER_LIFE):
                 _forget_owner(database, owner)
 
 
@@ -222,13 +245,14 @@ def _open(path: Path | str) -> sqlite3.Connection:
         if version == 0:
             for statement in _SCHEMA.split(";"):
                 database.execute(statement)
-        elif version == 1:
+        if version == 1:
             database.execute("ALTER TABLE standings RENAME COLUMN probed_at TO probe_at")
         if version < VERSION:
+            database.execute(_CLOCKS)
             database.execute(f"PRAGMA user_version={VERSION}")
         database.execute("COMMIT")
     except sqlite3.DatabaseError as error:
-        raise UsageError(f"{path}: cannot be used ({error}); remove it, its state is learned anew") from error
+        raise UsageError(_explain(path, error)) from error
     if version > VERSION:
         raise UsageError(f"{path}: was written by a newer AgentOS; update this one, or set AGENTOS_HOME elsewhere")
     return database
@@ -247,11 +271,42 @@ def _enter_wal_mode(database: sqlite3.Connection) -> None:
         time.sleep(0.005)
 
 
+def _explain(path: Path | str, error: sqlite3.Error) -> str:
+    # The log that belongs to it cannot be made on a full disk: that is an I/O error.
+    full = "see that the disk has room and run again"
+    remedies = {sqlite3.SQLITE_FULL: full, sqlite3.SQLITE_IOERR: full, sqlite3.SQLITE_BUSY: "run again"}
+    remedy = remedies.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, "remove it, its state is learned anew")
+    return f"{path}: cannot be used ({error}); {remedy}"
+
+
+def _agree_on_clock(database: sqlite3.Connection) -> Callable[[], float]:
+    """Return the clock of all processes of this boot; the first of them sets it by the wall clock."""
+    boot = _boot()
+    if not boot:
+        return time.time
+    row = database.execute("SELECT ahead FROM clocks WHERE boot = ?", (boot,)).fetchone()
+    if row is not None:
+        return lambda: time.clock_gettime(time.CLOCK_BOOTTIME) + row[0]
+    ahead = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+    database.execute("INSERT INTO clocks VALUES (?, ?)", (boot, ahead))
+    # An earlier boot may have gone by a clock that was far ahead.
+    database.execute("UPDATE standings SET resting_until = min(resting_until, ?)", (time.time() + LONGEST_REST,))
+    return lambda: time.clock_gettime(time.CLOCK_BOOTTIME) + ahead
+
+
+@cache
+def _boot() -> str:
+    """Name this boot of this machine; empty where that cannot be told."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    except OSError:
+        return ""
+
+
 @cache
 def _place() -> str:
     """Name the space in which process numbers mean something: this boot of this machine or container."""
     try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
-        return f"{boot}/{os.stat('/proc/self/ns/pid').st_ino}"  # noqa: PTH116
+        return f"{_boot()}/{os.stat('/proc/self/ns/pid').st_ino}"  # noqa: PTH116
     except OSError:
         return "here"

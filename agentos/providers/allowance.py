@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import groupby
 
 from agentos.providers import Allowance
-from agentos.providers.classify import bound_delay, parse_moment, parse_number
+from agentos.providers.classify import bound_delay, parse_moment, parse_number, their_time
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 
@@ -14,6 +14,7 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 def read_allowance(headers: Mapping[str, str], now: float) -> Allowance | None:
     """Read the headers of Anthropic or of OpenAI and its kin; None when there are none."""
     found = {name.lower(): value for name, value in headers.items()}
+    now = their_time(found, now)
     allowance = Allowance(
         *_anthropic(found, "requests", now) or _openai(found, "requests"),
         *_anthropic(found, "tokens", now) or _anthropic(found, "input-tokens", now) or _openai(found, "tokens"),

@@ -61,6 +61,8 @@ _STATUS_OF_NAME = {
 _MOST_ENTRIES = 50
 _MOST_CONSIDERED = 20_000
 _MOST_DIGITS = 12
+_SAME_CLOCK = 10.0
+"""Seconds; less is the way of the answer, and that the header knows no fractions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,8 +247,14 @@ def _header_delay(headers: Mapping[str, str], now: float) -> float | None:
     seconds = parse_number(told)
     if seconds is None:
         moment = _parse_http_date(told)
-        seconds = None if moment is None else moment - now
+        seconds = None if moment is None else moment - their_time(lowered, now)
     return None if seconds is None else bound_delay(seconds)
+
+
+def their_time(lowered: Mapping[str, str], now: float) -> float:
+    """Return the time of the server's clock where it tells and ours is wrong: moments that it names are by its own."""
+    told = _parse_http_date(lowered.get("date", ""))
+    return now if told is None or abs(told - now) < _SAME_CLOCK else told
 
 
 def _parse_http_date(text: str) -> float | None:

@@ -100,8 +100,17 @@ def wait_settled(server: ScenarioProcess) -> None:
 
 
 def read_journal(world: World, query: str) -> list[tuple[Any, ...]]:
-    """Query a copy of the journal, log included; an empty list where there is none."""
-    source = world.home / "journal.db"
+    """Query a copy of the journal; an empty list where there is none."""
+    return _read_copy(world.home / "journal.db", query)
+
+
+def read_pool(world: World, query: str) -> list[tuple[Any, ...]]:
+    """Query a copy of the state of the keys; an empty list where there is none."""
+    return _read_copy(world.home / "pool.db", query)
+
+
+def _read_copy(source: Path, query: str) -> list[tuple[Any, ...]]:
+    """Query a copy of a database, its log included."""
     if not source.exists():
         return []
     with tempfile.TemporaryDirectory(prefix="agentos-look-") as scratch:

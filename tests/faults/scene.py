@@ -5,10 +5,13 @@ from __future__ import annotations
 import ctypes
 import os
 import random
+import shutil
+import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -24,6 +27,14 @@ KEPT = ("LANG", "LC_ALL", "TMPDIR")
 _WAIT_ALL = 0x40000000
 _SEIZE, _INTERRUPT = 0x4206, 0x4207
 _libc = ctypes.CDLL(None, use_errno=True)
+_FAKETIME = ("faketime/libfaketimeMT.so.1", "libfaketimeMT.so.1", "faketime/libfaketime.so.1", "libfaketime.so.1")
+_TRUE_SLEEP = """\
+import select
+import time
+
+time.sleep = lambda seconds: select.select((), (), (), seconds)
+"""
+_LIBRARIES = ("/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/lib/*-linux-gnu")
 
 
 def make_world(folder: Path, issues: int) -> World:
@@ -162,3 +173,96 @@ def hold_a_worker(running: Running, rng: random.Random) -> bool:
     """Make a random worker ignore everything but SIGKILL; False when there is none, or tracing is not allowed."""
     workers = [worker for worker in running.workers() if worker.status() != psutil.STATUS_ZOMBIE]
     return bool(workers) and Stubborn(rng.choice(workers).pid).is_held
+
+
+class WallClock:
+    """A wall clock that is put forward and back while commands run by it; their monotonic clock is the true one."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / "clock"
+        self._library = find_faketime()
+        self._python = folder / "python"
+        self._python.mkdir()
+        # The library spoils sleeping until a moment of the monotonic clock, which is how Python sleeps.
+        (self._python / "sitecustomize.py").write_text(_TRUE_SLEEP, "ascii")
+        self.put(0)
+
+    @property
+    def can_be_put(self) -> bool:
+        """Whether this machine has the library for it."""
+        return bool(self._library)
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """What the environment of a command needs that is to run by this clock."""
+        if not self._library:
+            return {}
+        return {
+            "LD_PRELOAD": self._library,
+            "PYTHONPATH": str(self._python),
+            "FAKETIME_TIMESTAMP_FILE": str(self._file),
+            "FAKETIME_CACHE_DURATION": "1",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+            "NO_FAKE_STAT": "1",
+        }
+
+    def put(self, seconds: int) -> None:
+        """Have the clock show the true time and so many seconds; commands that run notice it within one second."""
+        fresh = self._file.with_suffix(".new")
+        fresh.write_text(f"{seconds:+d}\n", "ascii")
+        fresh.replace(self._file)
+
+    def tidy(self, pid: int) -> None:
+        """Remove what the library leaves in shared memory when its process is killed."""
+        for name in (f"sem.faketime_sem_{pid}", f"faketime_shm_{pid}"):
+            Path("/dev/shm", name).unlink(missing_ok=True)
+
+
+@cache
+def find_faketime() -> str:
+    """Return the path of libfaketime, empty when it is not installed."""
+    for folder in _LIBRARIES:
+        for name in _FAKETIME:
+            if found := sorted(Path("/").glob(f"{folder[1:]}/{name}")):
+                return str(found[0])
+    return ""
+
+
+@dataclass
+class SmallDisk:
+    """A disk that can be filled up to its last byte."""
+
+    root: Path
+    is_mounted: bool
+    free_at: float = 0.0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is filled up now."""
+        return self.free_at > 0
+
+    def fill(self, seconds: float) -> None:
+        """Leave no room; `relieve` takes that back when so many seconds have passed."""
+        self.free_at = time.monotonic() + seconds
+        with suppress(OSError), (self.root / "ballast").open("ab", buffering=0) as ballast:
+            while ballast.write(bytes(65_536)):
+                pass
+
+    def relieve(self, *, at_once: bool = False) -> None:
+        """Make room again, when it is time."""
+        if self.is_full and (at_once or time.monotonic() >= self.free_at):
+            (self.root / "ballast").unlink(missing_ok=True)
+            self.free_at = 0.0
+
+
+@contextmanager
+def small_disk(root: Path, megabytes: int) -> Iterator[SmallDisk]:
+    """Mount a small disk for as long as the block runs; where that is not allowed, it is an ordinary folder."""
+    root.mkdir(mode=0o700)
+    command = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=700", "tmpfs", str(root)]
+    is_mounted = bool(shutil.which("mount")) and subprocess.run(command, capture_output=True).returncode == 0
+    try:
+        yield SmallDisk(root, is_mounted)
+    finally:
+        if is_mounted:
+            subprocess.run(["umount", "--lazy", str(root)], check=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from email.utils import formatdate
 from typing import Any
 
 import pytest
@@ -88,6 +90,17 @@ def test_a_key_hidden_between_control_characters_is_found() -> None:
 )
 def test_the_delay_is_the_servers_own(given_headers: dict[str, str], delay: float | None) -> None:
     assert classify(429, None, given_headers, NOW).delay == delay
+
+
+@pytest.mark.parametrize("wrong_by", [-3600.0, 3600.0])
+def test_a_moment_is_meant_by_the_servers_clock_when_ours_is_wrong(wrong_by: float) -> None:
+    told = {"date": formatdate(NOW, usegmt=True), "retry-after": formatdate(NOW + 40, usegmt=True)}
+    assert classify(429, None, told, NOW + wrong_by).delay == pytest.approx(40, abs=1)
+    reset = datetime.fromtimestamp(NOW + 40, UTC).isoformat()
+    told |= {"anthropic-ratelimit-requests-limit": "50", "anthropic-ratelimit-requests-reset": reset}
+    allowance = read_allowance(told, NOW + wrong_by)
+    assert allowance is not None
+    assert allowance.requests_reset == pytest.approx(40, abs=1)
 
 
 @pytest.mark.parametrize("delay", ["37s", "86400s", "0s"])

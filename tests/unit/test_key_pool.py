@@ -365,6 +365,28 @@ def test_the_state_that_an_older_version_left_is_taken_over(tmp_path: Path) -> N
     store.close()
 
 
+@pytest.mark.parametrize("jump", [3600.0, -3600.0])
+def test_a_clock_that_is_put_forward_or_back_neither_lengthens_a_rest_nor_takes_a_lent_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jump: float
+) -> None:
+    first = Store(tmp_path / "pool.db")
+    with first.exclusively() as books:
+        books.set_standing("gemini/a", Standing(resting_until=books.now + 2))
+        lease = books.lend("key-1", "gemini/a", "gemini:m", 10)
+        before = books.now
+    on_the_wall = time.time
+    monkeypatch.setattr(time, "time", lambda: on_the_wall() + jump)
+    second = Store(tmp_path / "pool.db")
+    with second.exclusively() as books:
+        assert 0 <= books.now - before < 60
+        assert books.in_window("gemini/a", 60.0)[0] == 1
+        assert list(books._database.execute("SELECT id FROM leases")) == [(lease,)]
+    with first.exclusively() as books:
+        assert 0 <= books.now - before < 60
+    second.close()
+    first.close()
+
+
 def test_a_call_under_way_is_taken_for_larger_than_expected_until_its_size_is_known() -> None:
     async def check() -> None:
         pool = make(":memory:", [key("a", tokens=100)])
