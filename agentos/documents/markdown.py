@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import NamedTuple
 
 MAX_SECTIONS = 5_000
+_SPACES = (
+    " \t\n\v\f\r\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000"
+)
 
 
 class Kind(StrEnum):
@@ -20,8 +25,7 @@ class Kind(StrEnum):
     COMMENT = "comment"
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """One line without its line end; `text` is what a reader sees, so comments are cut out of it."""
 
     number: int
@@ -31,6 +35,8 @@ class Line:
     """Level of a heading, else 0."""
     info: str = ""
     """Language of an opening fence."""
+    hidden: str = ""
+    """What the line holds of comments, marks included."""
 
     @property
     def indent(self) -> int:
@@ -66,39 +72,49 @@ class Item:
 
 def split_lines(text: str) -> list[str]:
     """Split at line feeds only, without a byte order mark and without carriage returns."""
-    lines = text.removeprefix("\ufeff").split("\n")
-    return [line[:-1] if line.endswith("\r") else line for line in lines]
+    lines = text.lstrip("\ufeff").split("\n")
+    return [line.rstrip("\r") for line in lines] if "\r" in text else lines
 
 
 def scan(text: str) -> tuple[Line, ...]:
     """Classify every line of a document; an unclosed fence or leading comment runs to the end."""
-    raw = split_lines(text)
-    last_close = max((n for n, line in enumerate(raw) if "-->" in line), default=-1)
+    return scan_rows(split_lines(text))
+
+
+def scan_rows(rows: Sequence[str], first: int = 1) -> tuple[Line, ...]:
+    """Classify rows, numbering them from `first`."""
+    last_close = next((n for n in range(len(rows) - 1, -1, -1) if "-->" in rows[n]), -1)
     lines: list[Line] = []
-    fence = ""
+    fence = hidden = ""
     in_comment = False
-    for index, source in enumerate(raw):
-        number = index + 1
+    for index, source in enumerate(rows):
+        number = first + index
         if fence:
-            closes = _closes(source, fence)
+            closes = is_fence_close(source, fence)
             lines.append(Line(number, source, Kind.FENCE if closes else Kind.CODE))
-            if closes:
-                fence = ""
+            fence = "" if closes else fence
             continue
-        visible, was_comment, in_comment = _cut_comments(source, in_comment, index < last_close)
-        if not visible.strip():
-            lines.append(Line(number, "", Kind.COMMENT if was_comment else Kind.BLANK))
+        visible, hidden, was_comment = source, "", in_comment
+        if in_comment or "<!--" in source:
+            visible, hidden, in_comment = _cut_comments(source, in_comment, index < last_close)
+        stripped = visible.strip()
+        if not stripped:
+            is_hidden = was_comment or bool(hidden)
+            lines.append(Line(number, "", Kind.COMMENT if is_hidden else Kind.BLANK, 0, "", hidden))
             continue
-        opening = _opens(visible)
+        opening = fence_opening(visible) if stripped[0] in "`~" else None
         if opening:
             fence, info = opening
-            lines.append(Line(number, visible, Kind.FENCE, info=info))
-            continue
-        lines.append(_text_or_heading(number, visible, lines))
+            lines.append(Line(number, visible, Kind.FENCE, 0, info, hidden))
+        elif stripped[0] in "#=":
+            lines.append(_text_or_heading(number, visible, hidden, lines))
+        else:
+            lines.append(Line(number, visible, Kind.TEXT, 0, "", hidden))
     return tuple(lines)
 
 
-def _opens(line: str) -> tuple[str, str] | None:
+def fence_opening(line: str) -> tuple[str, str] | None:
+    """Return the mark and the language of a line that opens a fence, or None."""
     stripped = line.lstrip(" \t")
     mark = stripped[:1]
     if mark not in ("`", "~"):
@@ -110,40 +126,49 @@ def _opens(line: str) -> tuple[str, str] | None:
     return mark * length, rest.strip()
 
 
-def _closes(line: str, fence: str) -> bool:
+def is_fence_close(line: str, fence: str) -> bool:
+    """Tell whether a line closes the fence that was opened with this mark."""
     stripped = line.strip(" \t")
     return len(stripped) >= len(fence) and not stripped.strip(fence[0])
 
 
-def _cut_comments(line: str, in_comment: bool, closes_later: bool) -> tuple[str, bool, bool]:
-    """Return the line without comments, whether it had one, and whether one is still open."""
-    if not in_comment and "<!--" not in line:
-        return line, False, False
+def _cut_comments(line: str, in_comment: bool, closes_later: bool) -> tuple[str, str, bool]:
+    """Return the line without comments, the comments, and whether one is still open."""
     kept: list[str] = []
-    position, found = 0, in_comment
+    cut: list[str] = []
+    position = start = 0
+    margin = len(line) - len(line.lstrip())
     while True:
         if in_comment:
             end = line.find("-->", position)
             if end < 0:
-                return "".join(kept), True, True
+                cut.append(line[start:])
+                break
+            cut.append(line[start : end + 3])
             position, in_comment = end + 3, False
             continue
         start = _comment_start(line, position)
-        if start < 0:
-            return "".join([*kept, line[position:]]), found, False
-        is_leading = not line[:start].strip()
-        if line.find("-->", start + 4) < 0 and not closes_later and not is_leading:
-            return "".join([*kept, line[position:]]), found, False
+        is_leading = start == margin
+        if start < 0 or (line.find("-->", start + 4) < 0 and not closes_later and not is_leading):
+            kept.append(line[position:])
+            break
         kept.append(line[position:start])
-        position, in_comment, found = start + 4, True, True
+        position, in_comment = start + 4, True
+    visible = "".join(kept)
+    if cut and "<!--" in visible:
+        # What is left after a cut must not become a comment of its own.
+        visible = visible.replace("<!--", "&lt;!--")
+    return visible, "".join(cut), in_comment
 
 
 def _comment_start(line: str, position: int) -> int:
     """Find where a comment begins, skipping code spans."""
+    start = line.find("<!--", position)
     while True:
-        start = line.find("<!--", position)
-        tick = line.find("`", position)
-        if start < 0 or tick < 0 or start < tick:
+        if start < position:
+            start = line.find("<!--", position)
+        tick = line.find("`", position, start) if start >= 0 else -1
+        if tick < 0:
             return start
         close = line.find("`", tick + 1)
         if close < 0:
@@ -151,21 +176,25 @@ def _comment_start(line: str, position: int) -> int:
         position = close + 1
 
 
-def _text_or_heading(number: int, line: str, before: Sequence[Line]) -> Line:
+def _text_or_heading(number: int, line: str, hidden: str, before: list[Line]) -> Line:
     level = heading_level(line)
     if level:
-        title = line.strip()[level:].strip()
-        closed = title.rstrip("#")
-        if closed != title and (not closed or closed[-1] in " \t"):
-            title = closed.rstrip()
-        return Line(number, title, Kind.HEADING, level)
+        return Line(number, _unclosed_title(line.strip()[level:]), Kind.HEADING, level, "", hidden)
     underline = line.strip()
-    if len(underline) >= 3 and not underline.strip("=") and isinstance(before, list) and before:
+    if len(underline) >= 3 and not underline.strip("=") and before:
         above = before[-1]
-        if above.kind is Kind.TEXT and not _marker(above.text.lstrip()):
-            before[-1] = replace(above, text=above.text.strip(), kind=Kind.HEADING, level=1)
-            return Line(number, "", Kind.BLANK)
-    return Line(number, line, Kind.TEXT)
+        if above.kind is Kind.TEXT and list_marker(above.text.lstrip()) is None:
+            before[-1] = above._replace(text=_unclosed_title(above.text), kind=Kind.HEADING, level=1)
+            return Line(number, "", Kind.BLANK, hidden=hidden)
+    return Line(number, line, Kind.TEXT, 0, "", hidden)
+
+
+def _unclosed_title(text: str) -> str:
+    """Return a heading's text without the marks that close it."""
+    title = text.strip()
+    bare = title.rstrip(_SPACES + "#")
+    closing = title[len(bare) :]
+    return bare + closing[: len(closing) - len(closing.lstrip("#"))] if bare else ""
 
 
 def heading_level(line: str) -> int:
@@ -205,7 +234,7 @@ def _whole_ends(lines: Sequence[Line], starts: Sequence[int]) -> list[int]:
     return ends
 
 
-def _marker(stripped: str) -> tuple[str, bool] | None:
+def list_marker(stripped: str) -> tuple[str, bool] | None:
     """Return the text after a list marker and whether it was a number, or None."""
     if stripped[:2] in ("- ", "* ", "+ ", "• "):
         return stripped[2:], False
@@ -217,7 +246,8 @@ def _marker(stripped: str) -> tuple[str, bool] | None:
     return None
 
 
-def _checkbox(text: str) -> tuple[bool | None, str]:
+def split_checkbox(text: str) -> tuple[bool | None, str]:
+    """Split the state of a checkbox from the text after it; None when there is no box."""
     if len(text) >= 3 and text[0] == "[" and text[2] == "]" and text[1] in " xX" and text[3:4] in ("", " "):
         return text[1] != " ", text[3:].strip()
     return None, text.strip()
@@ -228,13 +258,13 @@ def items(lines: Iterable[Line]) -> tuple[Item, ...]:
     found: list[Item] = []
     base, can_continue = 0, False
     wrapped: list[str] = []
-    pending: list[str] = []
+    pending: list[list[str]] = []
 
     def close() -> None:
         if found and (wrapped or pending):
             last = found[-1]
             text = " ".join([last.text, *wrapped]).strip()
-            found[-1] = replace(last, text=text, details=tuple(pending))
+            found[-1] = replace(last, text=text, details=tuple(map(" ".join, pending)))
         wrapped.clear()
         pending.clear()
 
@@ -247,18 +277,18 @@ def items(lines: Iterable[Line]) -> tuple[Item, ...]:
             can_continue = can_continue and line.kind is not Kind.BLANK
             continue
         stripped = line.text.strip()
-        marked = _marker(stripped)
+        marked = list_marker(stripped)
         if marked is None:
             if can_continue or (found and line.indent >= base + 2 and not _is_row(stripped)):
                 if pending:
-                    pending[-1] = f"{pending[-1]} {stripped}"
+                    pending[-1].append(stripped)
                 else:
                     wrapped.append(stripped)
                 can_continue = True
             continue
-        is_checked, text = _checkbox(marked[0].strip())
+        is_checked, text = split_checkbox(marked[0].strip())
         if found and line.indent >= base + 2:
-            pending.append(text)
+            pending.append([text])
             can_continue = True
             continue
         close()
@@ -282,7 +312,7 @@ def _paragraphs(lines: Iterable[Line]) -> Iterator[str]:
     in_list = False
     for line in lines:
         stripped = line.text.strip()
-        if line.kind is Kind.TEXT and (_marker(stripped) or _is_row(stripped)):
+        if line.kind is Kind.TEXT and (list_marker(stripped) or _is_row(stripped)):
             in_list = True
         elif line.kind is Kind.TEXT and not (in_list and line.indent >= 2) and stripped.strip("-*_ "):
             if not in_list or not current:

@@ -1,0 +1,135 @@
+"""What a review in Markdown says beside its decision, and that it comes back from its own rendering."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentos.documents.verdict import (
+    Category,
+    CoverageRow,
+    Decision,
+    Finding,
+    ResolvedQuestion,
+    Tier,
+    Verdict,
+    VerdictError,
+    parse_verdict,
+    read_verdict,
+    render_verdict,
+    settle,
+    verdict_json,
+)
+from tests.documents.verdicts.bases import APPROVED, REVISE, SHORT
+
+ODD_WORDS = r"""
+**Resolved:** | \ , &#38; <!-- --> [x] - 1. # ~~ ` ``` ( ) **APPROVED** None. Blocking: <details> : ** -> T1 Verdict
+APPROVED <br> > N/A Summary B1 H1 ] [ . Verdict:_APPROVED -_[x]_APPROVED No_issues_found. Section_2.4 Verdict_is_REVISE
+"""
+ODD = st.sampled_from([word.replace("_", " ") for word in ODD_WORDS.split()] + ["\n", " "])
+PLAIN = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=20)
+TEXT = st.one_of(PLAIN, st.lists(st.one_of(ODD, st.text(max_size=6)), max_size=5).map("".join))
+SOLID = TEXT.filter(lambda text: bool("".join(text.split())))
+VERDICTS = st.builds(
+    Verdict,
+    st.sampled_from(Decision),
+    SOLID,
+    st.lists(
+        st.builds(Finding, SOLID, st.sampled_from(Tier), st.sampled_from(Category), TEXT, TEXT),
+        max_size=5,
+        unique_by=lambda finding: finding.id,
+    ).map(tuple),
+    st.lists(st.builds(ResolvedQuestion, TEXT, TEXT), max_size=3).map(tuple),
+    st.lists(TEXT, max_size=3).map(tuple),
+    st.lists(st.builds(CoverageRow, TEXT, TEXT, st.lists(TEXT, max_size=3).map(tuple), st.booleans()), max_size=3).map(
+        tuple
+    ),
+).filter(
+    lambda verdict: (
+        verdict.decision is not Decision.APPROVED or all(one.tier is not Tier.BLOCKING for one in verdict.findings)
+    )
+)
+
+
+def test_an_approval_keeps_its_findings_with_their_recommendations() -> None:
+    verdict = read_verdict(APPROVED)
+    assert verdict.decision is Decision.APPROVED
+    assert verdict.summary.startswith("The ledger is small")
+    assert [(f.id, f.tier, f.category, f.section) for f in verdict.findings] == [
+        ("H1", Tier.HIGH, Category.ARCHITECTURE, "2.3"),
+        ("H2", Tier.HIGH, Category.QUALITY, "10.1"),
+        ("S1", Tier.SUGGESTION, Category.QUALITY, ""),
+        ("S2", Tier.SUGGESTION, Category.QUALITY, ""),
+    ]
+    assert verdict.findings[0].text.endswith("**Recommendation:** Give the ledger one owner and send it messages.")
+    assert verdict.questions == ()
+
+
+def test_coverage_and_resolved_questions_are_read() -> None:
+    verdict = read_verdict(REVISE)
+    assert verdict.decision is Decision.REVISE
+    assert verdict.coverage == (
+        CoverageRow("1", "Every retry is written before it starts", ("T010", "T020"), True),
+        CoverageRow("2", "A torn line is skipped | reported", ("T030",), True),
+        CoverageRow("3", "The ledger survives a full disk", (), False),
+    )
+    assert verdict.resolved_questions == (
+        ResolvedQuestion("Is the ledger kept after a run?", "Yes, for thirty days, then the next start removes it."),
+        ResolvedQuestion("May two runs share it?", "No. The second run waits for the lock."),
+    )
+
+
+def test_ids_that_a_review_gives_are_kept_while_they_are_unique() -> None:
+    text = SHORT + (
+        "## Tier 2: High priority\n\n- [ ] **G1.2** Section 4 names no owner.\n- **G1.2:** Again.\n- H1: Third.\n"
+        "- Fourth.\n\n## Verdict\n\nREVISE\n"
+    )
+    found = read_verdict(text).findings
+    assert [finding.id for finding in found] == ["G1.2", "H2", "H1", "H3"]
+    assert found[0].section == "4"
+
+
+def test_questions_for_a_person_are_read() -> None:
+    text = SHORT + "## Questions for Orchestrator\n\n1. Who pays?\n2. Until when?\n\n## Verdict\n\nDISCUSS\n"
+    assert read_verdict(text).questions == ("Who pays?", "Until when?")
+
+
+def test_an_error_names_the_line() -> None:
+    with pytest.raises(VerdictError, match=r"^line 9: two boxes are checked, on line 8 too") as caught:
+        read_verdict("# Review\n\n## Summary\n\nFine.\n\n## Verdict\n[x] APPROVED\n[x] REVISE\n")
+    assert caught.value.line == 9
+
+
+def test_broken_json_names_its_line_in_the_answer() -> None:
+    with pytest.raises(VerdictError) as caught:
+        read_verdict('My review:\n\n```json\n{\n "decision": "APPROVED",\n oops\n}\n```\n')
+    assert caught.value.line == 6
+
+
+def test_an_error_without_a_place_has_line_0() -> None:
+    with pytest.raises(VerdictError) as caught:
+        read_verdict("")
+    assert caught.value.line == 0
+
+
+@given(VERDICTS)
+def test_a_rendered_verdict_is_read_back_in_its_settled_form(verdict: Verdict) -> None:
+    assert read_verdict(render_verdict(verdict, "T")) == settle(verdict)
+
+
+@given(VERDICTS, TEXT)
+def test_a_settled_verdict_is_read_back_exactly(verdict: Verdict, title: str) -> None:
+    settled = settle(verdict)
+    assert settle(settled) == settled
+    rendered = render_verdict(settled, title)
+    again = read_verdict(rendered)
+    assert again == settled
+    assert render_verdict(again, title) == rendered
+
+
+@given(VERDICTS)
+def test_a_settled_verdict_can_be_stored(verdict: Verdict) -> None:
+    settled = settle(verdict)
+    assert parse_verdict(verdict_json(settled)) == settled
+    assert read_verdict(verdict_json(settled)) == settled

@@ -1,0 +1,126 @@
+"""Reviews in our own words, in the forms that reviewers use."""
+
+from __future__ import annotations
+
+OPENING = """# LLD Review: 214 - Keep a ledger of retries
+
+## Identity Confirmation
+I am the reviewing model of this run.
+
+## Pre-Flight Gate
+PASSED
+
+## Review Summary
+The ledger is small and its file format is fixed. The retry path is tested with a full disk.
+"""
+TIERS = """
+## Tier 1: BLOCKING Issues
+Nothing stops this design.
+
+### Cost
+- [ ] No issues found.
+
+### Safety
+- [ ] No issues found.
+
+### Security
+- [ ] No issues found.
+
+### Legal
+- [ ] No issues found.
+
+## Tier 2: HIGH PRIORITY Issues
+
+### Architecture
+- [ ] **Two writers:** Section 2.3 lets the collector and the worker append to the ledger.
+    *   **Recommendation:** Give the ledger one owner and send it messages.
+
+### Observability
+- [ ] No issues found.
+
+### Quality
+- [ ] **Loose bound:** Section 10.1 checks "fast", which no test can fail.
+
+## Tier 3: SUGGESTIONS
+- **Naming:** `retry_book` would say more than `data`.
+- Print the path of the ledger at the end.
+
+## Questions for Orchestrator
+1. None.
+"""
+COVERAGE = """
+## Open Questions Resolved
+- [x] ~~Is the ledger kept after a run?~~ **RESOLVED: Yes, for thirty days, then the next start removes it.**
+- [x] ~~May two runs share it?~~ **RESOLVED: No. The second run waits for the lock.**
+
+## Requirement Coverage Analysis (MANDATORY)
+
+**Section 3 Requirements:**
+| # | Requirement | Test(s) | Status |
+|---|-------------|---------|--------|
+| 1 | Every retry is written before it starts | T010, T020 | ✓ Covered |
+| 2 | A torn line is skipped \\| reported | T030 | ✓ Covered |
+| 3 | The ledger survives a full disk | - | ✗ Not covered |
+
+*Note: row 2 also stands for the empty file.*
+
+**Coverage Calculation:** 2 requirements covered / 3 total = **67%**
+
+**Verdict:** PASS
+"""
+BOXES = """
+## Verdict
+[{a}] **APPROVED** - Ready for implementation
+[{r}] **REVISE** - Fix Tier 1/2 issues first
+[{d}] **DISCUSS** - Needs Orchestrator decision"""
+
+
+def boxes(checked: str) -> str:
+    """Return the verdict section with the named boxes checked: any of the letters a, r and d."""
+    return BOXES.format(**{letter: "x" if letter in checked else " " for letter in "ard"})
+
+
+APPROVED = OPENING + TIERS + boxes("a")
+REVISE = OPENING + COVERAGE + TIERS + boxes("r")
+SHORT = "# Review\n\n## Summary\n\nThe design names every file that it writes.\n\n"
+OBJECT = """{
+ "decision": "%s",
+ "summary": "The design names every file that it writes.",
+ "findings": [],
+ "resolved_questions": [],
+ "questions": [],
+ "coverage": []
+}"""
+
+ENDINGS: dict[str, str] = {
+    "boxes": boxes("a").strip(),
+    "listed boxes": "## Verdict\n\n- [x] **APPROVED** - ready\n- [ ] **REVISE** - not yet\n- [ ] **DISCUSS** - ask",
+    "starred boxes": "## Verdict\n\n* [X] APPROVED\n* [ ] REVISE\n* [ ] DISCUSS",
+    "symbol boxes": "## Verdict\n\n☑ APPROVED\n☐ REVISE\n☐ DISCUSS",
+    "boxes in a line": "## Verdict\n\n[x] APPROVED [ ] REVISE [ ] DISCUSS",
+    "label in bold": "**Verdict:** APPROVED",
+    "label and value in bold": "**Verdict: APPROVED**",
+    "plain label": "Verdict: APPROVED",
+    "label in a list": "- **Verdict:** APPROVED",
+    "label with a dash": "**Verdict** - APPROVED",
+    "final label": "**Final Verdict:** ✅ APPROVED",
+    "label above its value": "**Verdict:**\n\nAPPROVED",
+    "bold line above its value": "**Verdict**\n\n**APPROVED**",
+    "heading with the value": "## Verdict: APPROVED",
+    "governance heading": "# Governance Verdict: APPROVED",
+    "heading and word": "## Verdict\n\nAPPROVED",
+    "heading and bold word": "## Final Verdict\n\n**APPROVED**",
+    "decision": "## Decision\n\n**APPROVED**",
+    "recommendation": "## Recommendation\n\n**APPROVED**",
+    "numbered heading": "## 7. Verdict\n\nAPPROVED",
+    "lower case": "## verdict\n\napproved",
+    "dash and reason": "## Verdict\n\n**APPROVED** - ready for implementation",
+    "suggestions": "## Verdict\n\nAPPROVED with suggestions",
+    "sentence": "## Verdict\n\nThis design is **APPROVED** for implementation.",
+    "tick and word": "## Verdict\n\n✅ **APPROVED**",
+    "table row": "| Field | Value |\n|---|---|\n| Reviewer | the second model |\n| Verdict | APPROVED |",
+    "word as code": "**Verdict:** `APPROVED`",
+    "underlined heading": "Verdict\n=======\n\nAPPROVED",
+    "word and reasons": "## Verdict\n\nAPPROVED\n\nEvery requirement has a scenario, and each limit has a test.",
+    "word as heading": "## Verdict\n\n### ✅ APPROVED",
+}

@@ -1,0 +1,48 @@
+"""The parsers that the fuzzer knows: add one line to the table for one more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from agentos.documents.verdict import VerdictError, read_verdict
+from tests.documents.verdicts.bases import APPROVED, ENDINGS, OBJECT, REVISE
+from tests.fuzz import lld_targets
+
+_MARKS = (
+    "\n|\r\n|# |## |- |* |1. |> |    |[x] |[ ] |☑ |✅ |**|__|~~|`|```|```json\n|~~~\n|<!--|-->|<del>|</del>|<details>"
+    '|\\|&#38;|{|}|[|]|"|:|, |---\n|===\n|\x00|\ud800|\ufeff|\u00a0|\u2028'
+)
+MARKS = (*_MARKS.split("|"), "|", "|---|---|\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A parser, the only error it may raise if any, and pieces of text that lead deep into it."""
+
+    read: Callable[[str], object]
+    error: type[Exception] | tuple[()]
+    pieces: tuple[str, ...] = MARKS
+
+
+TARGETS: Mapping[str, Target] = {
+    **{name: Target(read, ()) for name, read in lld_targets.TARGETS.items()},
+    "verdict": Target(
+        read_verdict,
+        VerdictError,
+        (
+            *MARKS,
+            *ENDINGS.values(),
+            *APPROVED.split("\n\n"),
+            *REVISE.split("\n\n"),
+            OBJECT % "APPROVED",
+            OBJECT % "REVISE",
+            "Verdict",
+            "APPROVED",
+            "REVISE",
+            "pending",
+            "## Tier 1\n",
+            "**Resolved:**",
+        ),
+    ),
+}
