@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from agentos.documents.headings import is_metadata, plain, split_number
+from agentos.documents.headings import Topic, is_metadata, plain, split_number, topic_of
+from agentos.documents.issue import Question, read_question
 from agentos.documents.markdown import Section, items, paragraphs, scan, sections
 
 MAX_BYTES = 2_000_000
@@ -56,6 +57,7 @@ class Brief:
     wishes: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
+    questions: tuple[Question, ...] = ()
     text: str = field(default="", repr=False)
 
     @property
@@ -75,7 +77,11 @@ def parse_brief(text: str) -> Brief:
     found = sections(lines)
     title, number = split_number(found[0].title) if found else ("", None)
     groups: dict[str, list[str]] = {"problem": [], "wishes": [], "constraints": [], "failures": []}
+    questions: list[Question] = []
     for position, section in enumerate(found):
+        if position and topic_of(section.title) is Topic.QUESTIONS:
+            questions.extend(read_question(entry) for entry in items(section.body))
+            continue
         kind = "" if position == 0 else _kind(section.title)
         _collect(section, kind, groups)
     if not found:
@@ -87,6 +93,7 @@ def parse_brief(text: str) -> Brief:
         tuple(groups["wishes"]),
         tuple(groups["constraints"]),
         tuple(groups["failures"]),
+        tuple(questions),
         text[:MAX_BYTES],
     )
 

@@ -11,9 +11,12 @@ from agentos.documents.markdown import Kind, Line
 
 _PLACEHOLDER = re.compile(
     r"\bTBD\b|\bTODO\b|\bFIXME\b|\bXXX\b|(?<!_)___(?!_)|<fill[ _-]?in|<insert\b|<your\b"
-    r"|\[(?:fill in|insert|TBC)\b|\blorem ipsum\b|\bto be (?:defined|decided|determined)\b",
+    r"|\[(?:fill in|insert|TBC)\b|\blorem ipsum\b|\bto be (?:defined|decided|determined)\b"
+    r"|\[(?:describe|specify|your|placeholder|list|explain)\b[^\]\n]{0,80}\](?![(\[])"
+    r"|<(?:file[ _-]?)?path>|<(?:description|placeholder|todo|tbd|file ?name)>|\bpath/to/\w",
     re.IGNORECASE,
 )
+_SOFT = ("[describe", "[specify", "[your", "[list", "[explain", "<path", "<file", "<description", "path/to/")
 _TOKEN = re.compile(
     "|".join(start + rest for start, rest in KEY_SHAPES)
     + r"|akia[0-9a-z]{16}|xox[abprs]-[a-z0-9-]{10,100}|glpat-[a-z0-9_-]{20,60}"
@@ -28,7 +31,8 @@ _TOKEN_STARTS = (
 )
 _PLACEHOLDER_STARTS = (
     *("tbd", "todo", "fixme", "xxx", "___", "<fill", "<insert", "<your", "[fill", "[insert", "[tbc", "lorem"),
-    "to be de",
+    *("to be de", "[describe", "[specify", "[your", "[placeholder", "[list", "[explain", "<path", "<file", "path/to/"),
+    *("<description", "<placeholder", "<todo", "<tbd"),
 )
 _CODE_SPAN = re.compile(r"`[^`\n]{1,300}`")
 REDACTED = "[REDACTED]"
@@ -42,6 +46,17 @@ def find_placeholder(line: str) -> str | None:
         return None
     match = _PLACEHOLDER.search(_CODE_SPAN.sub(" ", line) if "`" in line else line)
     return match[0] if match else None
+
+
+def is_soft(placeholder: str) -> bool:
+    """Tell whether a placeholder may as well be meant, so that it counts only where nobody asked for it."""
+    return placeholder.casefold().startswith(_SOFT)
+
+
+def is_sample_path(path: str) -> bool:
+    """Tell whether a path only stands for a real one."""
+    lowered = path.strip().casefold()
+    return lowered.startswith(("path/to/", "your/", "<", "...")) or lowered in ("file", "path", "filename", "…")
 
 
 def find_placeholders(lines: Iterable[Line]) -> tuple[tuple[int, str], ...]:
@@ -93,6 +108,9 @@ def unsafe_path(path: str) -> str | None:
     forward = path.strip().replace("\\", "/")
     if forward.startswith("/") or forward.startswith("~") or forward[1:2] == ":":
         return "is not relative to the repository"
-    if ".." in PurePosixPath(forward).parts:
+    parts = PurePosixPath(forward).parts
+    if ".." in parts:
         return "leaves the repository"
+    if any(part.casefold().rstrip(". ") == ".git" for part in parts):
+        return "is inside the folder that git keeps for itself"
     return None

@@ -9,9 +9,10 @@ from agentos.documents import headings
 from agentos.documents.headings import Topic
 from agentos.documents.markdown import Item, Kind, Line, Section, items, paragraphs, scan, sections
 from agentos.documents.tables import Table, tables
-from agentos.documents.words import code_spans
+from agentos.documents.words import code_spans, normalise
 
 MAX_BYTES = 2_000_000
+_QUOTED = 100
 _ANSWERS = (
     "**Answer:",
     "**Answer**:",
@@ -156,6 +157,12 @@ def parse_issue(text: str) -> Issue:
     )
 
 
+def is_settled(claim: str, questions: Sequence[Question]) -> bool:
+    """Tell whether somebody has answered a question about a claim, which quotes its words."""
+    quoted = normalise(claim)[:_QUOTED]
+    return bool(quoted) and any(question.answer and quoted in normalise(question.text) for question in questions)
+
+
 def _texts(parts: _Parts) -> tuple[str, ...]:
     return tuple(note.text for note in parts.notes)
 
@@ -199,7 +206,7 @@ def _collect(section: Section, topic: Topic, group: str, into: _Parts) -> None:
     if topic is Topic.FILES:
         into.files.extend(_files(entries, grids, group))
     elif topic is Topic.QUESTIONS:
-        into.questions.extend(_question(entry) for entry in entries if not _says_none(entry.text))
+        into.questions.extend(read_question(entry) for entry in entries if not _says_none(entry.text))
         if not entries:
             into.questions.extend(Question(text) for text in running if text.endswith("?"))
     elif topic is Topic.SCENARIOS:
@@ -231,7 +238,8 @@ def _row_text(grid: Table, row: tuple[str, ...]) -> str:
     return max(row, key=len, default="")
 
 
-def _question(entry: Item) -> Question:
+def read_question(entry: Item) -> Question:
+    """Read an entry of a list of questions, with its answer where it has one."""
     text = entry.text
     for mark in _ANSWERS:
         head, found, tail = text.partition(mark)

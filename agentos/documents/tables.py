@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from agentos.documents.markdown import Kind, Line
 
+MOST_COLUMNS = 100
+_MOST_CELLS = 2_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -20,11 +23,13 @@ class Table:
     """Line numbers of rows that do not have as many cells as the header."""
 
     def column(self, *names: str) -> int | None:
-        """Return the index of the first column whose title contains one of the names."""
+        """Return the column with the first of these names: so titled, else beginning so, else containing it."""
+        titles = [title.strip("*_` ").casefold() for title in self.header]
         for name in names:
-            for index, title in enumerate(self.header):
-                if name in title.casefold():
-                    return index
+            for fits in (str.__eq__, str.startswith, str.__contains__):
+                for index, title in enumerate(titles):
+                    if fits(title, name):
+                        return index
         return None
 
     def cell(self, row: Sequence[str], *names: str) -> str:
@@ -33,17 +38,31 @@ class Table:
         return row[index] if index is not None else ""
 
 
-def split_row(line: str) -> tuple[str, ...]:
-    """Split a table row into its cells."""
-    stripped = line.strip()
+def split_row(line: str, width: int = 0) -> tuple[str, ...]:
+    """Split a table row into its cells.
+
+    A pipe ends a cell unless a backslash escapes it. Where that gives more cells than the table is wide, pipes in
+    code spans are taken for text, if the row then fits.
+    """
+    cells = _split(line.strip(), is_code_text=False)
+    if 0 < width < len(cells) and "`" in line:
+        fewer = _split(line.strip(), is_code_text=True)
+        if len(fewer) == width:
+            return fewer
+    return cells
+
+
+def _split(stripped: str, *, is_code_text: bool) -> tuple[str, ...]:
     cells: list[str] = []
     current: list[str] = []
     parts = stripped.split("|")
+    ticks = 0
     for index, part in enumerate(parts):
         backslashes = len(part) - len(part.rstrip("\\"))
         is_last = index == len(parts) - 1
-        if backslashes % 2 and not is_last:
-            current.append(part[:-1] + "|")
+        ticks += part.count("`")
+        if not is_last and (backslashes % 2 or (is_code_text and ticks % 2)):
+            current.append((part[:-1] if backslashes % 2 else part) + "|")
             continue
         current.append(part)
         cells.append("".join(current).strip())
@@ -55,12 +74,17 @@ def split_row(line: str) -> tuple[str, ...]:
     return tuple(cells)
 
 
-def _is_delimiter(line: str) -> bool:
+def is_delimiter(line: str) -> bool:
+    """Tell whether a line is the rule under the header of a table."""
     stripped = line.strip()
     if "-" not in stripped or stripped.strip("|-: \t"):
         return False
-    cells = split_row(stripped)
-    return bool(cells) and all("-" in cell and not cell.strip("-").strip(":") for cell in cells)
+    return all(_is_rule(cell) for cell in _split(stripped, is_code_text=False))
+
+
+def _is_rule(cell: str) -> bool:
+    inner = cell.removeprefix(":").removesuffix(":")
+    return bool(inner) and not inner.strip("-")
 
 
 def tables(lines: Iterable[Line]) -> tuple[Table, ...]:
@@ -70,7 +94,7 @@ def tables(lines: Iterable[Line]) -> tuple[Table, ...]:
     index = 0
     while index + 1 < len(rows):
         head, under = rows[index], rows[index + 1]
-        if not (_is_row(head) and under.kind is Kind.TEXT and _is_delimiter(under.text)):
+        if not (_is_row(head) and under.kind is Kind.TEXT and is_delimiter(under.text)):
             index += 1
             continue
         end = index + 2
@@ -87,16 +111,26 @@ def _is_row(line: Line) -> bool:
 
 def _build(head: Line, under: Line, body: Sequence[Line]) -> Table:
     header = split_row(head.text)
-    width = len(header)
-    ragged = [] if len(split_row(under.text)) == width else [under.number]
-    cells = []
-    for line in body:
-        row = split_row(line.text)
-        if len(row) != width:
-            ragged.append(line.number)
-        cells.append((row + ("",) * width)[:width])
-    numbers = tuple(line.number for line in body)
-    return Table(header, tuple(cells), numbers, head.number, tuple(ragged))
+    rule = split_row(under.text)
+    rows = [split_row(line.text, len(header)) for line in body]
+    return make_table(header, rule, rows, [line.number for line in body], head.number)
+
+
+def make_table(
+    header: tuple[str, ...],
+    rule: tuple[str, ...],
+    rows: Sequence[tuple[str, ...]],
+    row_lines: Sequence[int],
+    line: int,
+) -> Table:
+    """Return a table whose rows are as wide as its header, with the lines of those that were not."""
+    wide = len(header)
+    ragged = [line + 1] if len(rule) != wide else []
+    ragged += [number for row, number in zip(rows, row_lines, strict=True) if len(row) != wide]
+    # Padding must not turn a small hostile text into a huge grid.
+    width = max(1, min(wide, MOST_COLUMNS, _MOST_CELLS // max(1, len(rows))))
+    padded = tuple(row if len(row) == width else (row + ("",) * width)[:width] for row in rows)
+    return Table(header[:width], padded, tuple(row_lines), line, tuple(ragged))
 
 
 def escape_cell(text: str) -> str:

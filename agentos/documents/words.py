@@ -49,6 +49,8 @@ class Figure:
 def stem(word: str) -> str:
     """Reduce a word so that its plural, past and continuous forms meet."""
     word = word.casefold()
+    if word.isdecimal():
+        return word
     for ending, shortest in (
         ("ation", 8),
         ("ate", 7),

@@ -27,8 +27,12 @@ Print and scan labels.
 """
 
 
-def ids(text: str) -> set[str]:
-    return {finding.id for finding in check_issue_spec(parse_issue(text), BRIEF)}
+LONG = ISSUE + "\n## Testing Notes\n\n" + "".join(f"- Scan label {n} of a sheet\n" for n in range(1, 50))
+
+
+def ids(text: str, previous: str | None = None) -> set[str]:
+    before = parse_issue(previous) if previous is not None else None
+    return {finding.id for finding in check_issue_spec(parse_issue(text), BRIEF, before)}
 
 
 def test_a_complete_issue_passes() -> None:
@@ -43,6 +47,40 @@ def test_a_wish_that_nothing_takes_up_is_told() -> None:
 
 def test_missing_parts_are_told() -> None:
     assert {"no-user-story", "no-criteria"} <= ids("# 9 - Labels\n\n## Objective\nx\n\n## Requirements\n- Print TBD\n")
+
+
+def test_every_finding_names_a_line() -> None:
+    broken = ISSUE.replace("2. Scan a label\n", "2. TBD\n").replace("## Objective", "## Nothing") + "\n```\nopen"
+    found = check_issue_spec(parse_issue(broken), BRIEF, parse_issue(LONG))
+    assert {"truncated", "lost-section-objective", "shrunk"} <= {finding.id for finding in found}
+    lines = [finding.text.partition(":")[0].removeprefix("Line ") for finding in found]
+    assert all(1 <= int(line) <= broken.count("\n") + 1 for line in lines)
+
+
+def test_a_revision_that_loses_a_section_is_told() -> None:
+    assert ids(ISSUE, previous=ISSUE) == set()
+    shorter = LONG.replace("".join(f"- Scan label {n} of a sheet\n" for n in range(9, 50)), "")
+    assert ids(ISSUE, previous=LONG) == {"lost-section-testing-notes", "shrunk"}
+    assert ids(shorter, previous=LONG) == {"shrunk-section-testing-notes", "shrunk"}
+
+
+def test_a_revision_that_swells_is_told() -> None:
+    assert ids(ISSUE + "\n## Notes\n\n" + "word " * 5000, previous=ISSUE) == {"grown"}
+
+
+def test_an_echo_of_the_prompt_is_told() -> None:
+    assert ids(ISSUE + "\n## Original Brief\n\nNumbers are wrong.\n") == {"echo"}
+    assert ids(ISSUE + "\nReturn only the Markdown.\n") == {"echo"}
+    assert ids(ISSUE + "\nBRIEF>>>\n") == {"echo"}
+
+
+def test_a_cut_off_issue_is_told() -> None:
+    assert ids("```markdown\n" + ISSUE) == {"truncated"}
+    assert ids(ISSUE + "\n## Files\n\n| File | Change |\n|---|---|\n| `a.py` | Add |\n| `b") == {"truncated"}
+
+
+def test_an_issue_in_a_fence_is_read_as_one() -> None:
+    assert ids(f"Here is the issue:\n\n```markdown\n{ISSUE}```\n") == set()
 
 
 def test_a_final_issue_has_status_log_and_stamp() -> None:
@@ -64,7 +102,7 @@ def test_secrets_are_seen_and_cut_out() -> None:
 
 def test_paths_outside_the_repository_are_refused() -> None:
     assert unsafe_path("src/a.py") is None
-    for path in ("/etc/x", "../x", "a/../../x", "~/x", "C:\\x", "..\\x", ""):
+    for path in ("/etc/x", "../x", "a/../../x", "~/x", "C:\\x", "..\\x", "", ".git/config", "a/.GIT/x"):
         assert unsafe_path(path)
 
 

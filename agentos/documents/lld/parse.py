@@ -1,250 +1,236 @@
-"""Read a design: sections by number, requirements, scenarios, files, open questions."""
+"""Read a design: find its sections, whatever a model did to their headings, and what they hold."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 
-from agentos.documents.headings import plain, split_label, split_number
-from agentos.documents.issue import FileChange, Question
-from agentos.documents.markdown import Kind, Line, Section, items, scan, sections
-from agentos.documents.tables import Table, tables
+from agentos.documents.blocks import Block, Comment, Grid, Part, Prose, read_outline, render_outline
+from agentos.documents.headings import split_label, split_number
+from agentos.documents.lld import contents
+from agentos.documents.lld.log import read_log
+from agentos.documents.lld.model import Lld, LldSection
+from agentos.documents.lld.titles import SECTION_TITLES, is_echo, is_log, read_label
+from agentos.documents.markdown import Line, scan_rows, split_lines
+from agentos.documents.wrapping import find_document
 
-SECTION_TITLES: Mapping[int, str] = MappingProxyType(
-    {
-        1: "Context & Goal",
-        2: "Proposed Changes",
-        3: "Requirements",
-        4: "Alternatives Considered",
-        5: "Data & Fixtures",
-        6: "Diagram",
-        7: "Security & Safety Considerations",
-        8: "Performance & Cost Considerations",
-        9: "Legal & Compliance",
-        10: "Verification & Testing",
-        11: "Risks & Mitigations",
-        12: "Definition of Done",
-    }
-)
-_BY_NAME = {plain(title): number for number, title in SECTION_TITLES.items()}
-
-
-@dataclass(frozen=True, slots=True)
-class LldSection:
-    """One of the numbered sections, subsections included."""
-
-    number: str
-    """`3` or `10.1`."""
-    title: str
-    line: int
-    lines: tuple[Line, ...] = field(repr=False)
-
-    @property
-    def is_empty(self) -> bool:
-        """Tell whether nothing stands under the heading but other headings."""
-        return not any(line.kind in (Kind.TEXT, Kind.CODE) and line.text.strip() for line in self.lines)
-
-
-@dataclass(frozen=True, slots=True)
-class LldRequirement:
-    """A numbered entry of section 3."""
-
-    id: str
-    text: str
-    line: int
-
-
-@dataclass(frozen=True, slots=True)
-class LldScenario:
-    """A row of the table in section 10.1."""
-
-    id: str
-    name: str
-    type: str
-    input: str
-    expected: str
-    pass_criteria: str
-    requirements: tuple[str, ...]
-    line: int
-
-
-@dataclass(frozen=True, slots=True)
-class Lld:
-    """A design as data."""
-
-    title: str
-    number: int | None
-    status: str
-    sections: Mapping[int, LldSection]
-    subsections: Mapping[str, LldSection]
-    files: tuple[FileChange, ...]
-    requirements: tuple[LldRequirement, ...]
-    scenarios: tuple[LldScenario, ...]
-    open_questions: tuple[Question, ...]
-    ragged_tables: tuple[tuple[int, int], ...]
-    """Section number and line of every malformed table row."""
-    repeated_sections: tuple[int, ...]
-    text: str = field(repr=False)
-    lines: tuple[Line, ...] = field(repr=False)
+MAX_CHARACTERS = 2_000_000
 
 
 def parse_lld(text: str) -> Lld:
-    """Read a design; never fails, see `check_lld`."""
-    lines = scan(text)
-    found = sections(lines)
-    numbered, repeated = _numbered(found)
-    subsections = _subsections(found)
-    title, number = _title(found)
-    testing = subsections.get("10.1") or numbered.get(10)
-    files = subsections.get("2.1") or numbered.get(2)
-    return Lld(
-        title=title,
-        number=number,
-        status=read_status(numbered.get(1)),
-        sections=MappingProxyType(numbered),
-        subsections=MappingProxyType(subsections),
-        files=_files(files),
-        requirements=_requirements(numbered.get(3)),
-        scenarios=_scenarios(testing),
-        open_questions=_questions(found),
-        ragged_tables=tuple(
-            (section_number, line)
-            for section_number, section in numbered.items()
-            for grid in tables(section.lines)
-            for line in grid.ragged
-        ),
-        repeated_sections=repeated,
-        text=text,
-        lines=lines,
-    )
+    """Read a design; never fails, see `check_lld`. Lines are counted in the text as given."""
+    rows = split_lines(text[:MAX_CHARACTERS])
+    window = find_document(rows)
+    lines = scan_rows(rows[window.start : window.end], window.start + 1)
+    open_fence = 0 if window.open_fence is None else window.open_fence + 1
+    return build_lld(read_outline(lines), text=text, lines=lines, open_fence=open_fence)
+
+
+def render_lld(lld: Lld) -> str:
+    """Write a design; reading it back gives an equal one."""
+    return render_outline(lld.parts)
 
 
 def heading_number(title: str) -> str:
-    """Return the leading number of a heading such as `10.1 Scenarios`, or an empty string."""
-    first = title.split(" ", 1)[0].rstrip(".") if " " in title.strip() else ""
-    if 0 < len(first) <= 6 and first.replace(".", "").isdecimal() and first.isascii():
-        return first
-    return ""
+    """Return the number of a heading such as `10.1 Scenarios`, or an empty string."""
+    return read_label(title).number
 
 
-def _numbered(found: Sequence[Section]) -> tuple[dict[int, LldSection], tuple[int, ...]]:
-    numbered: dict[int, LldSection] = {}
-    repeated: list[int] = []
-    for section in found:
-        if section.level != 2:
-            continue
-        text = heading_number(section.title)
-        number = int(text) if text.isdecimal() else _BY_NAME.get(plain(section.title), 0)
-        if number not in SECTION_TITLES:
-            continue
-        if number in numbered:
-            if text:
-                repeated.append(number)
-            continue
-        numbered[number] = LldSection(str(number), section.title, section.line, section.whole)
-    return dict(sorted(numbered.items())), tuple(repeated)
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Where the sections, the review log and what follows them begin, as indexes of parts."""
+
+    sections: dict[int, int]
+    repeated: tuple[tuple[int, int], ...]
+    """Number and index of sections that were there before."""
+    level: int
+    log: int | None
+    trailing: int
+
+    def end(self, start: int, parts: Sequence[Part]) -> int:
+        """Return the index after the last part of the section that begins at `start`."""
+        edges = {*self.sections.values(), *(index for _, index in self.repeated), self.log, self.trailing}
+        end = start + 1
+        while end < len(parts) and end not in edges and parts[end].level > self.level:
+            end += 1
+        return end
 
 
-def _subsections(found: Sequence[Section]) -> dict[str, LldSection]:
-    inner: dict[str, LldSection] = {}
-    for section in found:
-        number = heading_number(section.title)
-        if section.level > 2 and "." in number and number not in inner:
-            inner[number] = LldSection(number, section.title, section.line, section.whole)
-    return inner
-
-
-def _title(found: Sequence[Section]) -> tuple[str, int | None]:
-    tops = [section.title for section in found if section.level == 1]
-    split = [split_number(title) for title in tops]
-    return next((pair for pair in split if pair[1] is not None), split[0] if split else ("", None))
-
-
-def read_status(section: LldSection | None) -> str:
-    """Return the value of the Status line in section 1."""
-    for line in section.lines if section else ():
-        if line.kind is Kind.TEXT:
-            label, value = split_label(line.text)
-            if label.casefold() == "status":
-                return value
-    return ""
-
-
-def _files(section: LldSection | None) -> tuple[FileChange, ...]:
-    found = []
-    for grid in tables(section.lines) if section else ():
-        if grid.column("file", "path") is None:
-            continue
-        for row in grid.rows:
-            path = grid.cell(row, "file", "path").strip("` ")
-            if path:
-                found.append(FileChange(path, grid.cell(row, "change", "type"), grid.cell(row, "descr", "purpose")))
-    return tuple(found)
-
-
-def _requirements(section: LldSection | None) -> tuple[LldRequirement, ...]:
-    """Read numbered entries; an entry that names its own id keeps it, others count from 1."""
-    found: list[LldRequirement] = []
-    for entry in items(section.lines) if section else ():
-        if not entry.is_ordered and not entry.text.lstrip("*").startswith("R"):
-            continue
-        own, text = _own_id(entry.text)
-        found.append(LldRequirement(own or f"R{len(found) + 1}", text, entry.line))
-    return tuple(found)
-
-
-def _own_id(text: str) -> tuple[str, str]:
-    bare = text.lstrip("* ")
-    digits = len(bare[1:8]) - len(bare[1:8].lstrip("0123456789"))
-    if bare[:1] in ("R", "r") and digits:
-        rest = bare[1 + digits :].lstrip("* ")
-        if rest[:1] in (":", "-", ".", "—"):
-            return f"R{int(bare[1 : 1 + digits])}", rest[1:].lstrip("* ").strip()
-    return "", text
-
-
-def _scenarios(section: LldSection | None) -> tuple[LldScenario, ...]:
-    found: list[LldScenario] = []
-    for grid in tables(section.lines) if section else ():
-        if grid.column("expected", "pass", "scenario") is None or grid.column("id", "#") is None:
-            continue
-        found.extend(_scenario(grid, row, line) for row, line in zip(grid.rows, grid.row_lines, strict=True))
-    return tuple(found)
-
-
-def _scenario(grid: Table, row: tuple[str, ...], line: int) -> LldScenario:
-    return LldScenario(
-        id=grid.cell(row, "id", "#").strip("` *"),
-        name=grid.cell(row, "scenario", "name", "title"),
-        type=grid.cell(row, "type"),
-        input=grid.cell(row, "input", "given"),
-        expected=grid.cell(row, "expected", "output", "then"),
-        pass_criteria=grid.cell(row, "pass", "criteria"),
-        requirements=_cited(grid.cell(row, "requirement", "req", "covers")),
-        line=line,
+def build_lld(parts: Sequence[Part], *, text: str = "", lines: tuple[Line, ...] = (), open_fence: int = 0) -> Lld:
+    """Make a design from its parts."""
+    layout = _find_layout(parts)
+    sections = {
+        number: _section(str(number), parts, start, layout.end(start, parts), lines)
+        for number, start in sorted(layout.sections.items())
+    }
+    subsections = _subsections(parts, layout, lines)
+    own = parts[: layout.trailing]
+    title, number = _title(own, layout)
+    scenarios, cites = contents.read_scenarios(subsections.get("10.1") or sections.get(10))
+    files = tuple(contents.read_files(subsections.get("2.1") or sections.get(2)))
+    decisions = tuple(contents.read_decisions(subsections.get("2.7")))
+    log_parts, stray = _log_parts(parts, layout)
+    trailing = _trailing(parts[layout.trailing :], stray)
+    first = [block.line for block in stray] + [part.line for part in parts[layout.trailing :]]
+    return Lld(
+        title=title,
+        number=number,
+        status=contents.read_status(sections.get(1)),
+        sections=MappingProxyType(sections),
+        subsections=MappingProxyType(subsections),
+        files=files,
+        decisions=decisions or tuple(contents.read_decisions(sections.get(2))),
+        requirements=contents.read_requirements(sections.get(3)),
+        scenarios=scenarios,
+        risks=tuple(contents.read_risks(sections.get(11))),
+        done=tuple(contents.read_done(sections.get(12))),
+        open_questions=contents.read_questions(own),
+        log=read_log(log_parts) if log_parts else None,
+        trailing=trailing,
+        cites_requirements=cites,
+        repeated_sections=tuple(number for number, _ in layout.repeated),
+        parts=tuple(parts),
+        text=text,
+        lines=lines,
+        trailing_line=min(first) if trailing else 0,
+        ragged_tables=tuple(_ragged(sections)),
+        repeated_lines=tuple(parts[index].line for _, index in layout.repeated),
+        open_fence=open_fence,
     )
 
 
-def _cited(text: str) -> tuple[str, ...]:
-    """Read `R1, R2` or `1, 2`; anything else is kept as it is, so that a check can name it."""
-    found = []
-    for part in text[:2000].replace(";", ",").replace(" and ", ",").replace("/", ",").split(","):
-        bare = part.strip("`*# ()[]")
-        digits = bare[1:] if bare[:1] in ("R", "r") else bare
-        if digits.isdecimal() and digits.isascii() and len(digits) < 8:
-            found.append(f"R{int(digits)}")
-        elif bare and bare not in ("-", "—"):
-            found.append(bare)
-    return tuple(found)
+def _find_layout(parts: Sequence[Part]) -> _Layout:
+    level = _section_level(parts)
+    log = next((n for n, part in enumerate(parts) if part.level and is_log(part.title)), None)
+    end = len(parts) if log is None else _log_end(parts, log)
+    reach = end if log is None else log
+    sections, repeated = _claim(parts, range(min(_echo_start(parts, level, reach), reach)), level)
+    echo = _echo_start(parts, level, end, min(sections.values(), default=end))
+    if echo < end:
+        sections, repeated = _claim(parts, range(min(echo, reach)), level)
+    return _Layout(sections, repeated, level, log if log is not None and log < min(echo, end) else None, min(echo, end))
 
 
-def _questions(found: Sequence[Section]) -> tuple[Question, ...]:
-    for section in found:
-        if plain(section.title).startswith("open questions"):
-            return tuple(
-                Question(entry.text, "answered" if entry.is_checked else "")
-                for entry in items(section.body)
-                if entry.is_checked is not None
-            )
-    return ()
+def _section_level(parts: Sequence[Part]) -> int:
+    """Return the level at which most headings name a section; 2 when that is undecided."""
+    found: dict[int, set[int]] = {}
+    for part in parts:
+        if 0 < part.level <= 4:
+            label = read_label(part.title)
+            if label.section and "." not in label.number:
+                found.setdefault(part.level, set()).add(label.section)
+    best = max(found, key=lambda level: (len(found[level]), level == 2), default=2)
+    return best if len(found.get(best, ())) >= 3 else 2
+
+
+def _log_end(parts: Sequence[Part], log: int) -> int:
+    end = log + 1
+    while end < len(parts) and (parts[end].level > parts[log].level or "review" in parts[end].title.casefold()[:200]):
+        end += 1
+    return end
+
+
+def _echo_start(parts: Sequence[Part], level: int, end: int, after: int | None = None) -> int:
+    """Return where a copy of what the drafter was given begins, after the first section, else the end."""
+    if after is None:
+        after = next((n for n, part in enumerate(parts) if part.level and read_label(part.title).section), end)
+    for index in range(after + 1, end):
+        if parts[index].level <= level and is_echo(parts[index].title):
+            return index
+    return end
+
+
+def _claim(parts: Sequence[Part], reach: range, level: int) -> tuple[dict[int, int], tuple[tuple[int, int], ...]]:
+    """Give each section its part: first by the words of the heading, then by its number."""
+    claimed: dict[int, int] = {}
+    repeated: list[tuple[int, int]] = []
+    undecided: list[tuple[int, int]] = []
+    written: dict[int, int] = {}
+    for index in reach:
+        part = parts[index]
+        if not 0 < part.level <= 4:
+            continue
+        label = read_label(part.title)
+        number = label.section
+        if part.level != level and not (number and label.whole_number and number not in claimed):
+            continue
+        if number is None:
+            if label.whole_number in SECTION_TITLES:
+                undecided.append((label.whole_number, index))
+        elif number not in claimed:
+            claimed[number] = index
+            written[number] = label.whole_number
+        elif label.whole_number:
+            repeated.append((number, index))
+    for number, index in undecided:
+        if number not in claimed:
+            claimed[number] = index
+        elif written.get(number, number) == number:
+            repeated.append((number, index))
+    return claimed, tuple(repeated)
+
+
+def _section(number: str, parts: Sequence[Part], start: int, end: int, lines: tuple[Line, ...]) -> LldSection:
+    head = parts[start]
+    own: tuple[Line, ...] = ()
+    if lines:
+        offset = lines[0].number
+        own = lines[head.line - offset + 1 : parts[end - 1].end - offset + 1]
+    return LldSection(number, head.title, head.line, own, tuple(parts[start:end]))
+
+
+def _subsections(parts: Sequence[Part], layout: _Layout, lines: tuple[Line, ...]) -> dict[str, LldSection]:
+    """Return the headings with a dotted number, by number."""
+    inner: dict[str, LldSection] = {}
+    for start in sorted(layout.sections.values()):
+        end = layout.end(start, parts)
+        for index in range(start + 1, end):
+            number = read_label(parts[index].title).number
+            if "." not in number or number in inner:
+                continue
+            last = index + 1
+            while last < end and parts[last].level > parts[index].level:
+                last += 1
+            inner[number] = _section(number, parts, index, last, lines)
+    return inner
+
+
+def _title(parts: Sequence[Part], layout: _Layout) -> tuple[str, int | None]:
+    """Return the first top heading that has a number, else the first one."""
+    taken = {*layout.sections.values(), layout.log}
+    limit = min(layout.sections.values(), default=len(parts))
+    tops = [part for n, part in enumerate(parts) if part.level == 1 and n not in taken]
+    tops = tops or [part for n, part in enumerate(parts[:limit]) if 0 < part.level < 4 and n not in taken]
+    split = [split_number(part.title.strip("* ")) for part in tops[:50]]
+    return next((pair for pair in split if pair[1] is not None), split[0] if split else ("", None))
+
+
+def _log_parts(parts: Sequence[Part], layout: _Layout) -> tuple[Sequence[Part], list[Block]]:
+    """Return the parts of the review log, and the blocks after its final status that are not its own."""
+    if layout.log is None:
+        return (), []
+    log = parts[layout.log : layout.trailing]
+    closing = [n for n, block in enumerate(log[-1].blocks) if _is_final(block)]
+    rest = log[-1].blocks[closing[0] + 1 :] if closing else ()
+    return log, [block for block in rest if not isinstance(block, Comment) and not _is_rule(block)]
+
+
+def _is_final(block: Block) -> bool:
+    return isinstance(block, Prose) and any(split_label(row)[0].casefold() == "final status" for row in block.lines)
+
+
+def _is_rule(block: Block) -> bool:
+    return isinstance(block, Prose) and not any(row.strip("-*_ ") for row in block.lines)
+
+
+def _trailing(parts: Sequence[Part], stray: Sequence[Block]) -> str:
+    opening = [Part(0, "", tuple(stray))] if stray else []
+    return render_outline([*opening, *parts]).strip()
+
+
+def _ragged(sections: dict[int, LldSection]) -> Iterator[tuple[int, int]]:
+    for number, section in sections.items():
+        for block in section.blocks:
+            if isinstance(block, Grid):
+                yield from ((number, line) for line in block.table.ragged)

@@ -8,7 +8,7 @@ from agentos.documents.brief import Brief, parse_brief
 from agentos.documents.clarity import vague_words
 from agentos.documents.failures import FAILURE_STEMS, failure_paths
 from agentos.documents.findings import Category, Finding, Tier, blocks_approval, without_repeats
-from agentos.documents.issue import Issue, parse_issue
+from agentos.documents.issue import Issue, is_settled, parse_issue
 from agentos.documents.issue_spec import check_issue_spec, wish_coverage
 from agentos.documents.verdict import Decision, Verdict
 from agentos.documents.words import WordIndex, code_spans, figures, keywords
@@ -68,7 +68,7 @@ def _check_departures(issue: Issue, brief: Brief) -> Iterator[Finding]:
 def _questions(brief: Brief) -> Iterator[str]:
     for number, wish in enumerate(brief.wishes, 1):
         words = vague_words(wish)
-        if words:
+        if words and not is_settled(wish[:140], brief.questions):
             yield f'Wish {number} ("{wish[:140]}") has no measure: how is {" and ".join(words)} told from its opposite?'
     for defect in brief.defects:
         yield f"The brief cannot be used: {defect}"

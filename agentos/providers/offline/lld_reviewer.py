@@ -10,11 +10,12 @@ from agentos.documents.clarity import asserts_nothing, vague_words
 from agentos.documents.failures import FailurePath, failure_paths
 from agentos.documents.findings import Category, Finding, Tier, blocks_approval, without_repeats
 from agentos.documents.hazards import has_secret
-from agentos.documents.issue import Issue, parse_issue
+from agentos.documents.issue import Issue, is_settled, parse_issue
 from agentos.documents.lld import Lld, LldRequirement, check_lld, coverage, parse_lld
 from agentos.documents.verdict import CoverageRow, Decision, ResolvedQuestion, Verdict
 from agentos.documents.words import Figure, WordIndex, code_spans, figures, keywords, likeness, limits, share
 
+CONTRADICTION = "contradiction-"
 _LONGEST_ISSUE = 300_000
 _MOST_FINDINGS = 100
 _MOST_LOOKUPS = 400
@@ -42,7 +43,7 @@ def review_lld(issue_text: str, draft: str) -> Verdict:
             *_suggest(lld, issue),
         ]
     )
-    questions = tuple(_questions(issue))
+    questions = (*_questions(issue), *_ask_which_holds(findings, issue))
     decision = _decide(findings, rows, questions)
     return Verdict(
         decision,
@@ -158,7 +159,7 @@ def _check_contradictions(lld: Lld) -> Iterator[Finding]:
 
 def _contradiction(one: LldRequirement, other: LldRequirement, first: Figure, second: Figure) -> Finding:
     return _high(
-        f"contradiction-{one.id}-{other.id}",
+        f"{CONTRADICTION}{one.id}-{other.id}",
         "3",
         f"{one.id} says {first.text} and {other.id} says {second.text} of the same thing: "
         f'"{_short(one.text)}" against "{_short(other.text)}". Both cannot be tested; the issue has to be mended.',
@@ -248,7 +249,7 @@ def _questions(issue: Issue) -> Iterator[str]:
     """Ask what only a person can answer: vague criteria and open questions."""
     for number, criterion in enumerate(issue.criteria, 1):
         words = vague_words(criterion)
-        if words:
+        if words and not is_settled(_short(criterion).rstrip("…"), issue.open_questions):
             yield (
                 f'Acceptance criterion {number} ("{_short(criterion)}") cannot be tested: what measure decides '
                 f"whether it is {_listed(words)}?"
@@ -256,10 +257,19 @@ def _questions(issue: Issue) -> Iterator[str]:
     if not issue.criteria and not issue.requirements:
         yield "The issue lists no acceptance criterion and no requirement: what must be true when it is done?"
     for question in issue.open_questions:
-        if not question.answer:
+        if not question.answer and not is_settled(question.text, issue.open_questions):
             yield f"The issue leaves open: {_short(question.text)}"
     for defect in issue.defects:
         yield f"The issue cannot be designed from: {defect}"
+
+
+def _ask_which_holds(findings: Sequence[Finding], issue: Issue) -> Iterator[str]:
+    """Ask about what the issue itself says in two ways: no revision of the design can decide it."""
+    for finding in findings:
+        if finding.id.startswith(CONTRADICTION):
+            said = finding.text.partition(". Both cannot")[0]
+            if not is_settled(said, issue.open_questions):
+                yield f"{said}. Which of them holds? Say it in the issue."
 
 
 def _listed(words: Sequence[str]) -> str:

@@ -15,18 +15,38 @@ from agentos.providers.offline.blueprint import Blueprint, Demand
 from agentos.providers.offline.lld_drafter import WRITERS
 from agentos.providers.offline.proofs import Proof, prove, prove_bound, prove_failure
 
-_SECTION_RULES = ("missing-section", "empty-section", "placeholder", "table", "repeated-section")
-_ROW_RULES = ("uncovered", "boundary", "error-path", "asserts-nothing", "unknown-requirement", "path", "scenario-id")
-_TEXT_RULES = ("criterion", "requirement", "differs", "secret", "no-requirements", "no-scenarios", "no-files")
+_SECTION_RULES = (
+    *("missing-section", "empty-section", "placeholder", "table", "repeated-section", "section-order", "truncated"),
+    *("no-status", "no-decisions", "no-rationale", "no-expected", "repeated-requirement", "repeated-path"),
+)
+_ROW_RULES = (
+    "uncovered",
+    "boundary",
+    "error-path",
+    "asserts-nothing",
+    "unknown-requirement",
+    "path",
+    "scenario-id",
+    "existing-path",
+)
+_TEXT_RULES = ("criterion", "requirement", "differs", "secret", "no-requirements", "no-scenarios", "no-files", "echo")
 
 
 def revise_lld(previous: str, blueprint: Blueprint, findings: Sequence[Finding]) -> str:
     """Return the previous draft with what the findings name mended where a rule can."""
     text = redact(previous)
+    if any(finding.id == "echo" for finding in findings):
+        text = _without_echo(text)
     text = _rewrite_sections(text, _sections_to_write(findings), blueprint)
     text = _mend_requirements(text, blueprint, findings)
     text = _mend_rows(text, blueprint, findings)
     return _take_notes(text, [finding for finding in findings if not _has_rule(finding)])
+
+
+def _without_echo(text: str) -> str:
+    """Cut what follows the design."""
+    lld = parse_lld(text)
+    return "\n".join(split_lines(text)[: lld.trailing_line - 1]).rstrip() + "\n" if lld.trailing else text
 
 
 def _has_rule(finding: Finding) -> bool:
@@ -111,6 +131,7 @@ def _mend_rows(text: str, blueprint: Blueprint, findings: Sequence[Finding]) -> 
         return text
     _replace_rows(rows, lld, by_id, blueprint, findings)
     _drop_paths(rows, lld, findings)
+    _mend_changes(rows, lld, findings)
     cited = {name for scenario in lld.scenarios for name in scenario.requirements}
     uncovered = [prove(demand, blueprint) for demand in demands if demand.id not in cited]
     proofs = [*uncovered, *_wanted_proofs(findings, by_id, demands, blueprint)]
@@ -163,6 +184,15 @@ def _drop_paths(rows: list[str], lld: Lld, findings: Sequence[Finding]) -> None:
                 rows[line - 1] = _DROPPED
 
 
+def _mend_changes(rows: list[str], lld: Lld, findings: Sequence[Finding]) -> None:
+    """Turn the adding of a file that exists already into its change."""
+    if any(finding.id.startswith("existing-path-") for finding in findings):
+        said = " ".join(finding.text for finding in findings if finding.id.startswith("existing-path-"))
+        for change in lld.files:
+            if f"`{change.path}`" in said:
+                rows[change.line - 1] = rows[change.line - 1].replace("| Add |", "| Modify |", 1)
+
+
 _DROPPED = "\x00"
 
 
@@ -180,11 +210,19 @@ def _append_proofs(rows: list[str], lld: Lld, proofs: Sequence[Proof]) -> None:
 def _take_notes(text: str, findings: Sequence[Finding]) -> str:
     """Write down what no rule can mend: questions in section 1, the rest as risks in section 11."""
     for finding in findings:
-        if " ".join(finding.text.split()) in text:
+        if _statement(finding) in text:
             continue
         write = _note_question if finding.id.startswith("contradiction-") else _note_risk
         text = write(text, finding)
     return text
+
+
+def _statement(finding: Finding) -> str:
+    """Return what a finding says, without the line at which it was found: lines move."""
+    flat = " ".join(finding.text.split())
+    head, found, rest = flat.partition(": ")
+    is_place = found and head.startswith("Line ") and head[5:].isdecimal()
+    return rest[:1].upper() + rest[1:] if is_place else flat
 
 
 def _insert(text: str, after: int, row: str) -> str:
@@ -195,7 +233,7 @@ def _insert(text: str, after: int, row: str) -> str:
 
 def _note_question(text: str, finding: Finding) -> str:
     lld = parse_lld(text)
-    row = f"- [ ] {' '.join(finding.text.split())}"
+    row = f"- [ ] {_statement(finding)}"
     for line in lld.lines:
         if line.kind is Kind.HEADING and line.text.casefold().startswith("open questions"):
             return _insert(text, line.number + 1, row)
@@ -209,7 +247,7 @@ def _note_risk(text: str, finding: Finding) -> str:
         return text
     where = f"section {finding.section}" if finding.section else "the change"
     answer = f"Accepted from the review ({finding.id}); shown in the code review of {where}"
-    cells = (finding.text, "Med", "Med", answer)
+    cells = (_statement(finding), "Med", "Med", answer)
     return _insert(
         text, grids[0].row_lines[-1], render_row((*cells, *("",) * len(grids[0].header))[: len(grids[0].header)])
     )

@@ -19,7 +19,20 @@ _SCRIPT: tuple[tuple[Category, str, str], ...] = (
     (Category.ARCHITECTURE, "2.7", "The order in which the files are changed is not stated; say which comes first."),
     (Category.QUALITY, "5.3", "It is not said who keeps the fixtures up to date when the format changes."),
     (Category.SAFETY, "7.2", "It is not said how the change is taken back once it has been in use for a week."),
+    (Category.COST, "8", "No bound is given for what the new code may take of memory on the largest input."),
+    (
+        Category.SECURITY,
+        "7.1",
+        "Whose rights decide about the new call is left open; state the check and its place.",
+    ),
+    (Category.QUALITY, "10.1", "Scenarios run in an order that matters, yet nothing isolates one from another."),
+    (Category.ARCHITECTURE, "2.4", "Two signatures return different shapes for an empty result; choose one."),
+    (Category.LEGAL, "9", "How long personal names stay in logs, and who deletes them, is missing."),
+    (Category.OBSERVABILITY, "8.1", "Durations are promised but never measured; record them where they are promised."),
+    (Category.SAFETY, "2.5", "Step three writes before step two has validated; swap both or lock around them."),
+    (Category.QUALITY, "12", "Documentation is listed as done without naming which page changes."),
 )
+"""As many as anybody will simulate rounds: one that comes back would be taken for a standstill."""
 
 
 def write_review(purpose: str, inputs: Mapping[str, str]) -> Verdict:

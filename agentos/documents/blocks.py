@@ -1,0 +1,300 @@
+"""A Markdown document as data: parts under headings, made of prose, lists, tables, code and comments.
+
+`read_outline` and `render_outline` are inverse to each other up to spacing: what is rendered reads back equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from agentos.documents.markdown import Kind, Line, list_marker, split_checkbox
+from agentos.documents.tables import Table, is_delimiter, make_table, split_row
+
+
+@dataclass(frozen=True, slots=True)
+class Prose:
+    """Running text, line by line as it was written."""
+
+    lines: tuple[str, ...]
+    line: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A fenced block; `closing` is None when the document ends before it does."""
+
+    opening: str
+    lines: tuple[str, ...]
+    closing: str | None
+    line: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """A comment that no reader sees, marks included."""
+
+    lines: tuple[str, ...]
+    line: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry of a list; `more` are the lines below it that belong to it."""
+
+    marker: str
+    text: str
+    is_checked: bool | None = None
+    more: tuple[str, ...] = ()
+    line: int = field(default=0, compare=False)
+
+    @property
+    def is_ordered(self) -> bool:
+        """Tell whether the entry has a number."""
+        return self.marker.lstrip()[:1].isdigit()
+
+    @property
+    def whole(self) -> str:
+        """Return the text with its wrapped lines, up to the first nested entry."""
+        parts = [self.text]
+        for row in self.more:
+            if list_marker(row.strip()) is not None:
+                break
+            parts.append(row.strip())
+        return " ".join(parts).strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A list without blank lines."""
+
+    entries: tuple[Entry, ...]
+    line: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table as it was written: rows may be shorter or longer than the header."""
+
+    header: tuple[str, ...]
+    rule: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    row_lines: tuple[int, ...] = field(default=(), compare=False)
+    line: int = field(default=0, compare=False)
+
+    @property
+    def table(self) -> Table:
+        """Return the table with rows as wide as its header."""
+        lines = self.row_lines if len(self.row_lines) == len(self.rows) else (0,) * len(self.rows)
+        return make_table(self.header, self.rule, self.rows, lines, self.line)
+
+
+Block = Prose | Code | Comment | Listing | Grid
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A heading and what stands under it, up to the next heading; the opening of a document has level 0."""
+
+    level: int
+    title: str
+    blocks: tuple[Block, ...] = ()
+    line: int = field(default=0, compare=False)
+    end: int = field(default=0, compare=False)
+    """The number of its last line."""
+
+
+def read_outline(lines: Sequence[Line]) -> tuple[Part, ...]:
+    """Return the parts of a document in order; the first is its opening, which may be empty."""
+    starts = [n for n, line in enumerate(lines) if line.kind is Kind.HEADING]
+    first = lines[0].number if lines else 1
+    opening = lines[: starts[0]] if starts else lines
+    parts = [Part(0, "", read_blocks(opening), first, first + len(opening) - 1)]
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=False):
+        head = lines[start]
+        parts.append(Part(head.level, head.text, read_blocks(lines[start:end]), head.number, lines[end - 1].number))
+    return tuple(parts)
+
+
+def read_blocks(lines: Sequence[Line]) -> tuple[Block, ...]:
+    """Return the blocks of lines among which only the first may be a heading; a comment precedes what holds it."""
+    hidden = _read_comments(lines)
+    blocks: list[Block] = []
+    at = 0
+    index = 0
+    while index < len(lines):
+        block, index = _read_block(lines, index)
+        while at < len(hidden) and hidden[at][0] < index:
+            blocks.append(hidden[at][1])
+            at += 1
+        if block is not None:
+            blocks.append(block)
+    return tuple(blocks)
+
+
+def _read_block(lines: Sequence[Line], index: int) -> tuple[Block | None, int]:
+    kind = lines[index].kind
+    if kind is Kind.FENCE:
+        return _read_code(lines, index)
+    if kind is not Kind.TEXT:
+        return None, index + 1
+    if _starts_table(lines, index):
+        return _read_grid(lines, index)
+    if list_marker(lines[index].text.strip()) is not None:
+        return _read_listing(lines, index)
+    end = index + 1
+    while end < len(lines) and _goes_on(lines, end) and list_marker(lines[end].text.strip()) is None:
+        end += 1
+    return Prose(tuple(_row(line) for line in lines[index:end]), lines[index].number), end
+
+
+def _row(line: Line) -> str:
+    return line.text.rstrip("\r")
+
+
+def _goes_on(lines: Sequence[Line], index: int) -> bool:
+    return lines[index].kind is Kind.TEXT and not _starts_table(lines, index)
+
+
+def _starts_table(lines: Sequence[Line], index: int) -> bool:
+    if index + 1 >= len(lines) or "|" not in lines[index].text:
+        return False
+    under = lines[index + 1]
+    return under.kind is Kind.TEXT and is_delimiter(under.text)
+
+
+def _read_code(lines: Sequence[Line], index: int) -> tuple[Code, int]:
+    end = index + 1
+    while end < len(lines) and lines[end].kind is Kind.CODE:
+        end += 1
+    inner = [_row(line) for line in lines[index + 1 : end]]
+    is_closed = end < len(lines)
+    closing = _row(lines[end]) if is_closed else None
+    if not is_closed:
+        inner = _without_end(inner)
+    return Code(_row(lines[index]), tuple(inner), closing, lines[index].number), end + is_closed
+
+
+def _read_grid(lines: Sequence[Line], index: int) -> tuple[Grid, int]:
+    end = index + 2
+    while end < len(lines) and lines[end].kind is Kind.TEXT and "|" in lines[end].text:
+        end += 1
+    header = split_row(lines[index].text)
+    rule = tuple(_plain_rule(cell) for cell in split_row(lines[index + 1].text))
+    rows = tuple(split_row(line.text, len(header)) for line in lines[index + 2 : end])
+    numbers = tuple(line.number for line in lines[index + 2 : end])
+    return Grid(header, rule, rows, numbers, lines[index].number), end
+
+
+def _plain_rule(cell: str) -> str:
+    return (":" if cell.startswith(":") else "") + "---" + (":" if cell.endswith(":") else "")
+
+
+def _read_listing(lines: Sequence[Line], index: int) -> tuple[Listing, int]:
+    entries: list[Entry] = []
+    more: list[str] = []
+    base = 0
+    end = index
+    while end < len(lines) and _goes_on(lines, end):
+        line = lines[end]
+        marked = list_marker(line.text.strip())
+        if marked is None or (entries and line.indent >= base + 2):
+            more.append(_row(line))
+        else:
+            _attach(entries, more)
+            entries.append(_entry(line, marked[0]))
+            base = line.indent
+        end += 1
+    _attach(entries, more)
+    return Listing(tuple(entries), lines[index].number), end
+
+
+def _attach(entries: list[Entry], more: list[str]) -> None:
+    if more:
+        last = entries[-1]
+        entries[-1] = Entry(last.marker, last.text, last.is_checked, tuple(more), last.line)
+        more.clear()
+
+
+def _entry(line: Line, text: str) -> Entry:
+    stripped = line.text.strip()
+    begins = len(line.text) - len(line.text.lstrip())
+    marker = line.text[:begins] + stripped[: len(stripped) - len(text)].rstrip()
+    is_checked, body = split_checkbox(text.strip())
+    return Entry(marker, body, is_checked, (), line.number)
+
+
+def _read_comments(lines: Sequence[Line]) -> list[tuple[int, Comment]]:
+    """Return the comments with the index of the line on which each begins."""
+    found: list[tuple[int, Comment]] = []
+    rows: list[str] = []
+    start, is_open = 0, False
+    for index, line in enumerate(lines):
+        if not is_open and not line.hidden:
+            continue
+        if not rows:
+            start = index
+        rows.append(line.hidden.rstrip("\r"))
+        is_open = _stays_open(line.hidden, is_open)
+        if not is_open:
+            found.append((start, Comment(tuple(rows), lines[start].number)))
+            rows = []
+    if rows:
+        found.append((start, Comment(tuple(_without_end(rows)), lines[start].number)))
+    return found
+
+
+def _without_end(rows: list[str]) -> list[str]:
+    """Cut the blank rows at the end of a block that nothing closes."""
+    end = len(rows)
+    while end and not rows[end - 1].strip():
+        end -= 1
+    return rows[:end]
+
+
+def _stays_open(hidden: str, is_open: bool) -> bool:
+    position = 0
+    while True:
+        mark = "-->" if is_open else "<!--"
+        place = hidden.find(mark, position)
+        if place < 0:
+            return is_open
+        position, is_open = place + len(mark), not is_open
+
+
+def render_outline(parts: Iterable[Part]) -> str:
+    """Write the parts of a document."""
+    chunks = [chunk for part in parts for chunk in _render_part(part)]
+    text = "\n\n".join(chunks) + "\n" if chunks else ""
+    # A byte order mark inside the document must not become the one before it.
+    return f"\n{text}" if text.startswith("\ufeff") else text
+
+
+def _render_part(part: Part) -> Iterator[str]:
+    if part.level:
+        yield f"{'#' * part.level} {part.title}".rstrip()
+    for block in part.blocks:
+        yield render_block(block)
+
+
+def render_block(block: Block) -> str:
+    """Write one block."""
+    match block:
+        case Prose(lines=lines) | Comment(lines=lines):
+            return "\n".join(lines)
+        case Code(opening=opening, lines=lines, closing=closing):
+            return "\n".join([opening, *lines, *(() if closing is None else (closing,))])
+        case Listing(entries=entries):
+            return "\n".join(row for entry in entries for row in _render_entry(entry))
+        case Grid(header=header, rule=rule, rows=rows):
+            return "\n".join([_render_cells(header), _render_cells(rule), *(_render_cells(row) for row in rows)])
+
+
+def _render_entry(entry: Entry) -> Iterator[str]:
+    box = "" if entry.is_checked is None else "[x] " if entry.is_checked else "[ ] "
+    yield f"{entry.marker} {box}{entry.text}".rstrip()
+    yield from entry.more
+
+
+def _render_cells(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
