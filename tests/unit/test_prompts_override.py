@@ -1,0 +1,156 @@
+"""A repository may have its own prompts and templates; one that cannot work is refused before anything runs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from agentos.errors import UsageError
+from agentos.task import Workflow
+from agentos.workflows.overrides import LIMIT, check_overrides, load_overrides
+from agentos.workflows.prompts import load_template, render_prompt
+
+DRAFT = (
+    "inputs: item, issue, previous_draft, findings\n\nDesign {{item}}: {{issue}}\n{{previous_draft}}\n{{findings}}\n"
+)
+REVIEW = "inputs: issue, draft\n\nReview {{draft}} against {{issue}}.\n"
+TEMPLATE = load_template("agentos.workflows.lld", "lld")
+
+
+def put(repository: Path, name: str, text: str | bytes) -> Path:
+    """Write an override."""
+    path = repository / ".agentos" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def complaint(repository: Path, workflow: Workflow = Workflow.LLD) -> str:
+    """Return the one line with which the overrides are refused."""
+    with pytest.raises(UsageError) as caught:
+        check_overrides(repository, workflow)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_without_overrides_the_built_in_ones_hold(tmp_path: Path) -> None:
+    found = check_overrides(tmp_path, Workflow.LLD)
+    assert (found.draft, found.review, found.digest, found.paths) == (None, None, "", ())
+    assert found.template == TEMPLATE
+    assert found.version == load_overrides(tmp_path, Workflow.LLD).version
+
+
+def test_an_own_prompt_is_used(tmp_path: Path) -> None:
+    put(tmp_path, "prompts/lld-draft.md", b"\xef\xbb\xbf" + DRAFT.replace("\n", "\r\n").encode())
+    found = check_overrides(tmp_path, Workflow.LLD)
+    inputs = {"item": "7", "issue": "", "template": "t", "material": "m", "previous_draft": "", "findings": ""}
+    assert (
+        render_prompt("agentos.workflows.lld", "draft", inputs, found.prompt("draft"))
+        == "Design 7: (none)\n(none)\n(none)\n"
+    )
+    assert found.prompt("review") is None
+    assert found.paths == (".agentos/prompts/lld-draft.md",)
+    assert check_overrides(tmp_path, Workflow.ISSUE).paths == ()
+
+
+def test_the_digest_follows_the_texts(tmp_path: Path) -> None:
+    seen = {check_overrides(tmp_path, Workflow.LLD).digest}
+    versions = {check_overrides(tmp_path, Workflow.LLD).version}
+    for name, text in (
+        ("prompts/lld-draft.md", DRAFT),
+        ("prompts/lld-draft.md", DRAFT + "More.\n"),
+        ("prompts/lld-review.md", REVIEW),
+        ("templates/lld.md", TEMPLATE + "\n## 13. House rules\n"),
+    ):
+        put(tmp_path, name, text)
+        found = check_overrides(tmp_path, Workflow.LLD)
+        assert found.digest not in seen
+        assert found.version not in versions
+        seen.add(found.digest)
+        versions.add(found.version)
+        assert check_overrides(tmp_path, Workflow.LLD).digest == found.digest
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("lld-draft", "Design {{issue}}\n", "its first line must declare its inputs"),
+        ("lld-draft", DRAFT.replace("item,", "item, chat,"), "declares the unknown input 'chat'"),
+        ("lld-draft", DRAFT + "{{material}}", "uses {{material}} without declaring it"),
+        ("lld-draft", DRAFT + "{{Issue}}", "uses {{Issue}}, which is no input"),
+        ("lld-draft", DRAFT + "{{ item }}", "uses {{ item }}, which is no input"),
+        ("lld-draft", DRAFT.replace("{{issue}}", ""), "lacks {{issue}}"),
+        ("lld-draft", DRAFT.replace("{{previous_draft}}", ""), "lacks {{previous_draft}}"),
+        ("lld-draft", DRAFT.replace("{{findings}}", ""), "lacks {{findings}}"),
+        ("lld-review", REVIEW.replace("{{draft}}", ""), "lacks {{draft}}"),
+        ("lld-review", REVIEW.replace("{{issue}}", ""), "lacks {{issue}}"),
+        ("lld-review", REVIEW + "{{findings}}", "uses {{findings}}, which is no input"),
+        ("lld-review", b"inputs: issue\n\n\xff", "is not UTF-8 text (byte 15)"),
+        ("lld-review", " \n", "is empty or binary"),
+        ("lld-review", REVIEW + "\0", "is empty or binary"),
+        ("lld-review", REVIEW + "x" * LIMIT, "is 0.2 MB, the limit is"),
+        ("lld-reviews", REVIEW, "no workflow reads it; did you mean lld-review.md?"),
+        ("x\n\x1b", REVIEW, "no workflow reads it"),
+    ],
+)
+def test_a_prompt_that_cannot_work_is_refused_in_one_line(
+    tmp_path: Path, name: str, text: str | bytes, told: str
+) -> None:
+    put(tmp_path, f"prompts/{name}.md", text)
+    said = complaint(tmp_path)
+    assert told in said
+    assert said.startswith(".agentos/prompts/")
+
+
+def test_a_prompt_may_speak_of_other_tools_braces(tmp_path: Path) -> None:
+    put(tmp_path, "prompts/lld-review.md", REVIEW + "Mind ${{ secrets.TOKEN }} in workflows.\n")
+    assert check_overrides(tmp_path, Workflow.LLD).review
+
+
+def test_a_readme_beside_the_prompts_is_welcome(tmp_path: Path) -> None:
+    put(tmp_path, "prompts/README.md", "Why we do this.\n")
+    check_overrides(tmp_path, Workflow.LLD)
+
+
+def test_a_link_inside_the_repository_is_followed_and_one_out_of_it_is_not(tmp_path: Path) -> None:
+    repository = tmp_path / "repo"
+    outside = put(tmp_path / "outside", "prompts/lld-review.md", REVIEW)
+    inside = put(repository, "shared.md", REVIEW)
+    link = repository / ".agentos/prompts/lld-review.md"
+    link.parent.mkdir()
+    link.symlink_to(inside)
+    assert check_overrides(repository, Workflow.LLD).review == REVIEW
+    link.unlink()
+    link.symlink_to(outside)
+    assert "is a link that leaves the repository" in complaint(repository)
+    link.unlink()
+    link.symlink_to("lld-review.md")
+    assert ".agentos/prompts/lld-review.md: " in complaint(repository)
+    link.unlink()
+    link.symlink_to("gone.md")
+    assert "is a link that leads nowhere" in complaint(repository)
+    link.unlink()
+    link.parent.rmdir()
+    link.parent.symlink_to(outside.parent)
+    assert "is a link that leaves the repository" in complaint(repository)
+
+
+def test_a_pipe_or_a_folder_is_refused(tmp_path: Path) -> None:
+    path = put(tmp_path, "prompts/lld-draft.md", DRAFT)
+    path.unlink()
+    os.mkfifo(path)
+    assert "is not an ordinary file" in complaint(tmp_path)
+    path.unlink()
+    path.mkdir()
+    assert complaint(tmp_path).startswith(".agentos/prompts/lld-draft.md: ")
+
+
+def test_a_template_may_add_and_not_remove(tmp_path: Path) -> None:
+    put(tmp_path, "templates/lld.md", TEMPLATE.replace("## 9. Legal & Compliance", "## Law") + "\n## 13. House rules\n")
+    assert "lacks '## 9. Legal & Compliance'" in complaint(tmp_path)
+    put(tmp_path, "templates/lld.md", TEMPLATE + "\n## 13. House rules\n<fill in: which apply>\n")
+    assert "House rules" in check_overrides(tmp_path, Workflow.LLD).template
+    put(tmp_path, "templates/issue.md", "# Issue\n\n## User Story\n\n## Objective\n\n## Requirements\n")
+    assert "lacks '## Acceptance Criteria'" in complaint(tmp_path, Workflow.ISSUE)
