@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 from agentos.console import Console
 from agentos.console.progress import Eta
@@ -23,14 +21,15 @@ from agentos.gateway.server import Gateway
 from agentos.inbox import Reject
 from agentos.plan.halt import parse_halt
 from agentos.plan.preview import Options, Preview
-from agentos.redaction import redact_json
 from agentos.report.entries import NOT_STARTED, Chain, Entries, Entry
+from agentos.report.run_file import describe_run
 from agentos.report.summary import Summary
 from agentos.scratch import Scratch
 from agentos.shutdown import Signals, handled
 from agentos.spending import Undertaking
-from agentos.supervision import Run, explain, supervise
+from agentos.supervision import Filer, Run, explain, supervise
 from agentos.task import Failure, State, Task, failed
+from agentos.turns import Distance, Turns
 from agentos.wording import count, utc_now
 from agentos.workers.process import ProcessWorkers
 from agentos.workflows.parallel.coordinator import (
@@ -45,14 +44,19 @@ LAST_WORDS = 0.3
 
 
 def run_batch(
-    options: Options, preview: Preview, means: Means, console: Console, environ: Mapping[str, str]
+    options: Options,
+    preview: Preview,
+    means: Means,
+    console: Console,
+    environ: Mapping[str, str],
+    filer: Filer | None = None,
 ) -> tuple[Summary, int | None]:
     """Run the selected items; return the summary and the signal that ended the run, if one did."""
     if not os.access(options.repository, os.W_OK):
         raise UsageError(f"{options.repository}: cannot be written to; check its permissions or give another --repo")
     preview.home.prepare(preview.key)
     try:
-        batch = _Batch(options, preview, means, console, environ)
+        batch = _Batch(options, preview, means, console, environ, filer)
     except OSError as error:
         raise UsageError(f"the run cannot be set up: {explain(error)}; set AGENTOS_HOME elsewhere") from error
     try:
@@ -65,12 +69,19 @@ class _Batch:
     """One run from its first line to its summary."""
 
     def __init__(
-        self, options: Options, preview: Preview, means: Means, console: Console, environ: Mapping[str, str]
+        self,
+        options: Options,
+        preview: Preview,
+        means: Means,
+        console: Console,
+        environ: Mapping[str, str],
+        filer: Filer | None,
     ) -> None:
         self._options = options
         self._preview = preview
         self._means = means
         self._console = console
+        self._filer = filer
         self._halt = parse_halt(options.halt)
         self._pool = open_pool(means, environ, preview.home.root, self._announce)
         self._refused: list[Entry] = []
@@ -91,6 +102,7 @@ class _Batch:
         self._scratch = Scratch(preview.home.temporary)
         self._name, self._folder = preview.home.make_run_folder()
         self._entries = Entries(preview.selection.tasks, str(self._folder))
+        self._turns = Turns(preview.selection.tasks, preview.order, self._entries, options.repository, self._warn_of)
         self._undertaking = Undertaking(
             preview.home.root, preview.key, options.workflow, self._name, self._scratch.fresh()
         )
@@ -114,13 +126,17 @@ class _Batch:
             in_all=len(preview.selection.tasks),
         )
         self._eta = Eta(self._coordinator.max_workers)
-        self._next_start = 0.0
-        self._start_lock = threading.Lock()
+        self._distance = Distance(options.delay, self._stopping)
         self._started, self._began = utc_now(), time.monotonic()
-        self._write("run.json", [redact_json(json.dumps(self._describe_run(), indent=1))])
+        amount = len(preview.selection.tasks)
+        told = describe_run(self._name, self._started, options.command, str(options.repository), amount)
+        self._write("run.json", [told])
 
     def _announce(self, text: str) -> None:
         self._console.say(text, important=True)
+
+    def _warn_of(self, label: str, text: str) -> None:
+        self._console.tell(label, text, important=True)
 
     def run(self) -> tuple[Summary, int | None]:
         """Run everything, and report whatever has ended even when the rest could not."""
@@ -131,6 +147,9 @@ class _Batch:
             console.tell(task.label, "its input was edited since it ended; starting again")
         for reject in selection.rejects:
             self._refuse(reject)
+        for warning in self._preview.order.warnings:
+            console.say(f"Warning: {warning}", important=True)
+        self._turns.announce()
         signals = Signals(
             stop=self._stop_soon,
             stop_now=self._stop_now,
@@ -174,7 +193,9 @@ class _Batch:
                 startup = self._workers.wait_ready(lambda: not self._coordinator.is_stopping)
                 if self._console.verbose:
                     self._console.say(f"workers ready after {startup:.2f} s")
-                self._coordinator.execute_parallel(range(len(tasks)), self._run_one, lambda at: tasks[at].label)
+                self._coordinator.execute_parallel(
+                    range(len(tasks)), self._run_one, lambda at: tasks[at].label, schedule=self._turns
+                )
         except (AgentOSError, OSError, RuntimeError) as error:
             return explain(error)
         finally:
@@ -192,7 +213,8 @@ class _Batch:
         """Run the item at a position and return its status."""
         del credential
         task = self._preview.selection.tasks[position]
-        self._await_turn()
+        if not self._distance.keep():
+            raise Interrupted
         self._running[task.label] = time.monotonic()
         try:
             entry = supervise(self._run_context, task)
@@ -227,7 +249,8 @@ class _Batch:
             workers=self._workers,
             console=self._console,
             forget_answers=lambda task: self._journal.forget_item(preview.key, task.workflow, task.item),
-            slot_release=self._coordinator.slot_release,
+            # Filing is slower than drafting may be: with the slots free, items without end would queue up for it.
+            slot_release=self._coordinator.slot_release if self._filer is None else lambda: lambda: None,
             stopping=self._stopping,
             drafter=options.drafter,
             reviewer=options.reviewer,
@@ -235,18 +258,8 @@ class _Batch:
             timeout=options.timeout or None,
             retries=options.retries,
             redo=options.choice.redo,
+            filer=self._filer,
         )
-
-    def _await_turn(self) -> None:
-        """Keep the wished distance between two starts."""
-        if not self._options.delay:
-            return
-        with self._start_lock:
-            now = time.monotonic()
-            turn = max(now, self._next_start)
-            self._next_start = turn + self._options.delay
-        if self._stopping.wait(turn - now):
-            raise Interrupted
 
     def _take_result(self, result: WorkflowResult, stats: ProgressStats) -> None:
         if not result.success or result.value == State.FAILED:
@@ -300,6 +313,8 @@ class _Batch:
         for position in range(len(tasks)) if cut_off else ():
             if tasks[position].label in cut_off and self._entries[position].status == NOT_STARTED:
                 self._entries.put(position, Entry(tasks[position], State.INTERRUPTED))
+        for position, waiting in self._turns.waiting():
+            self._entries.put(position, waiting)
         return Summary(
             run=self._name,
             workflow=options.workflow,
@@ -318,17 +333,6 @@ class _Batch:
             account=self._gateway.account,
             asks_models=not self._means.is_offline,
         )
-
-    def _describe_run(self) -> dict[str, Any]:
-        return {
-            "schema": 1,
-            "run": self._name,
-            "pid": os.getpid(),
-            "started": self._started,
-            "command": self._options.command,
-            "repository": str(self._options.repository),
-            "items": len(self._preview.selection.tasks),
-        }
 
     def _write(self, name: str, texts: Iterable[str]) -> None:
         write_atomically(self._folder / name, (text.encode() for text in texts), temporary=self._scratch.fresh())

@@ -23,8 +23,11 @@ class Estimate:
         return f"about {describe_seconds(self.seconds)} ({self.ground})"
 
 
-def estimate(items: int, parallel: int, earlier: Sequence[float], is_offline: bool) -> Estimate:
-    """Spread the items over the workers; without history assume a usual length."""
+def estimate(items: int, parallel: int, earlier: Sequence[float], is_offline: bool, chain: int = 0) -> Estimate:
+    """Spread the items over the workers; no quicker than a chain that has to run one after the other.
+
+    Without history a usual length is assumed.
+    """
     if earlier:
         each = sum(earlier) / len(earlier)
         ground = f"{describe_seconds(each)} an item, as in {len(earlier)} earlier ones"
@@ -32,4 +35,4 @@ def estimate(items: int, parallel: int, earlier: Sequence[float], is_offline: bo
         each = OFFLINE_SECONDS if is_offline else MODEL_SECONDS
         ground = f"assuming {describe_seconds(each)} an item, none was run here yet"
     waves = -(-items // max(1, min(parallel, items))) if items else 0
-    return Estimate(waves * each, ground)
+    return Estimate(max(waves, chain) * each, ground)

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentos.errors import UsageError
+from agentos.filing.place import Place
+from agentos.github import Repository, read_repository
 from agentos.home import Home, repository_key
-from agentos.inbox.directory import DirectoryInbox
+from agentos.inbox import Collected, Inbox
+from agentos.inbox.answered import AnsweredInbox
+from agentos.inbox.directory import FOLDERS, DirectoryInbox
+from agentos.plan.dependence import Order, arrange, reader
 from agentos.plan.selection import Choice, Ledger, Selection, select
 from agentos.task import Workflow
+from agentos.untrusted import print_clean
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +46,14 @@ class Options:
     max_cost_per_item: str = ""
     max_cost_per_day: str = ""
     price: tuple[str, ...] = ()
+    source: str = ""
+    """Where the items are, as `github:owner/name`; empty for the repository's own folders."""
+    labels: tuple[str, ...] = ()
+    """What an issue of the source has to have."""
+    milestone: str = ""
+    file: str | None = None
+    """Where approved issues are filed: `github:owner/name`, or empty for where the clone is from; None for nowhere."""
+    file_labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +62,53 @@ class Preview:
 
     home: Home
     key: str
-    inbox: DirectoryInbox
+    inbox: Inbox
+    collected: Collected
+    ledger: Ledger
     selection: Selection
     earlier: tuple[float, ...]
     """Seconds that complete items took."""
+    order: Order = field(default_factory=Order)
+    target: Repository | None = None
+    """Where approved issues are to be filed."""
 
 
-def look_ahead(options: Options, home: Home) -> Preview:
+def look_ahead(options: Options, home: Home, environ: Mapping[str, str] = os.environ) -> Preview:
     """Read what there is to do; touches nothing."""
     home.check_private()
     if not options.repository.is_dir():
         raise UsageError(f"{options.repository}: no such folder; give the repository with --repo DIR")
     key = repository_key(options.repository)
-    inbox = DirectoryInbox(options.repository, options.workflow, options.brief)
+    target = _find_target(options, environ)
+    inbox = AnsweredInbox(_open_inbox(options, environ), options.repository, options.workflow)
     ledger = Ledger(home, options.repository, key, inbox)
-    selection = select(inbox.collect(), options.choice, ledger, inbox.folder.relative_to(options.repository))
-    return Preview(home, key, inbox, selection, tuple(ledger.seconds))
+    collected = inbox.collect()
+    place = options.source or str(FOLDERS[options.workflow])
+    is_unfiled = Place(home, key, options.repository).is_unfiled if target else None
+    selection = select(collected, options.choice, ledger, place, is_unfiled)
+    read = reader(options.repository, inbox, options.source.partition(":")[2])
+    selection, order = arrange(selection, collected, read, ledger, is_named=bool(options.choice.ids))
+    return Preview(home, key, inbox, collected, ledger, selection, tuple(ledger.seconds), order, target)
+
+
+def _open_inbox(options: Options, environ: Mapping[str, str]) -> Inbox:
+    if not options.source:
+        return DirectoryInbox(options.repository, options.workflow, options.brief)
+    from agentos.inbox.github import Wanted, open_inbox
+
+    wanted = Wanted(options.labels, options.milestone, options.choice.ids)
+    repository = read_repository(options.source, "--source")
+    return open_inbox(repository, wanted, options.repository, options.workflow, environ, _announce)
+
+
+def _find_target(options: Options, environ: Mapping[str, str]) -> Repository | None:
+    if options.file is None:
+        return None
+    from agentos.filing.opening import find_target
+
+    return find_target(options.file, options.source, options.repository, environ)
+
+
+def _announce(text: str) -> None:
+    # Nothing runs yet, and so there is no console.
+    print_clean(f"[COORDINATOR] {text}\n", sys.stderr)

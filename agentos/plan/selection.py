@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -48,6 +48,8 @@ class Selection:
     rejects: tuple[Reject, ...] = ()
     counts: dict[Standing, int] = field(default_factory=dict)
     edited: tuple[Task, ...] = ()
+    unfiled: int = 0
+    """How many of the tasks are complete and have only to be filed."""
 
     def describe(self) -> str:
         """Say it as `7 already complete, 3 resumed, 0 new`."""
@@ -59,11 +61,14 @@ class Selection:
             Standing.EDITED: "restarted after an edit",
         }
         always = (Standing.COMPLETE, Standing.INTERRUPTED, Standing.NEW)
-        return ", ".join(
+        parts = [
             f"{self.counts.get(standing, 0)} {words}"
             for standing, words in said.items()
             if standing in always or self.counts.get(standing)
-        )
+        ]
+        if self.unfiled:
+            parts[0] += f" ({self.unfiled} to be filed)"
+        return ", ".join(parts)
 
 
 class Ledger:
@@ -85,12 +90,14 @@ class Ledger:
 
     def record(self, task: Task) -> Record | None:
         """Return how the item ended last."""
+        if not self._records:
+            return None
         path = self._home.item(self._key, task).record
         return read_record(path) if path.name in self._records else None
 
-    def _has_document(self, task: Task) -> bool:
-        path = Path(document_path(task.workflow, task.item))
-        return path.name in self._documents
+    def has_document(self, task: Task) -> bool:
+        """Tell whether the item's finished document is there, whoever wrote it."""
+        return bool(self._documents) and Path(document_path(task.workflow, task.item)).name in self._documents
 
     def has_failed(self, task: Task) -> bool:
         """Tell whether the item's last end was a failure, also when its input was mended since."""
@@ -100,10 +107,12 @@ class Ledger:
     def standing(self, task: Task) -> Standing:
         """Tell how the item stands."""
         record = self.record(task)
-        has_checkpoint = self._home.item(self._key, task).checkpoint.name in self._checkpoints
+        has_checkpoint = (
+            bool(self._checkpoints) and self._home.item(self._key, task).checkpoint.name in self._checkpoints
+        )
         if record is None and has_checkpoint:
             return Standing.INTERRUPTED
-        if record is None and not self._has_document(task):
+        if record is None and not self.has_document(task):
             return Standing.NEW
         digest = self._inbox.digest(task)
         if record is None:
@@ -128,8 +137,17 @@ def normalise_id(text: str, workflow: Workflow) -> str:
     return str(int(item)) if item.isdigit() else item
 
 
-def select(collected: Collected, choice: Choice, ledger: Ledger, folder: Path) -> Selection:
-    """Choose the items of a run; refuse ids that are not there before anything starts."""
+def select(
+    collected: Collected,
+    choice: Choice,
+    ledger: Ledger,
+    place: str | Path,
+    is_unfiled: Callable[[Task], bool] | None = None,
+) -> Selection:
+    """Choose the items of a run; refuse ids that are not there before anything starts.
+
+    `is_unfiled` tells of a complete item whether it has something to do all the same.
+    """
     tasks: Sequence[Task] = collected.tasks
     rejects = collected.rejects
     if not choice.everything:
@@ -138,7 +156,7 @@ def select(collected: Collected, choice: Choice, ledger: Ledger, folder: Path) -
         rejects = tuple(reject for reject in rejects if reject.task.item in wanted)
         if missing := wanted - {task.item for task in tasks} - {reject.task.item for reject in rejects}:
             raise UsageError(
-                f"no such item in {folder}: {', '.join(sorted(missing))}; see --all --dry-run for what there is"
+                f"no such item in {place}: {', '.join(sorted(missing))}; see --all --dry-run for what there is"
             )
     standings = [(task, ledger.standing(task)) for task in tasks]
     if choice.retry_failed:
@@ -147,11 +165,15 @@ def select(collected: Collected, choice: Choice, ledger: Ledger, folder: Path) -
     elif choice.skip_failed:
         standings = [(task, standing) for task, standing in standings if standing is not Standing.FAILED]
         rejects = ()
+    complete = [task for task, standing in standings if standing is Standing.COMPLETE and not choice.redo]
+    unfiled = {task for task in complete if is_unfiled is not None and is_unfiled(task)}
+    left = set(complete) - unfiled
     return Selection(
-        tasks=tuple(task for task, standing in standings if choice.redo or standing is not Standing.COMPLETE),
+        tasks=tuple(task for task, _ in standings if task not in left),
         rejects=rejects,
         counts=_count(standing for _, standing in standings),
         edited=tuple(task for task, standing in standings if standing is Standing.EDITED),
+        unfiled=len(unfiled),
     )
 
 

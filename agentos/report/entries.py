@@ -13,8 +13,20 @@ from agentos.task import Outcome, State, Task
 NOT_STARTED = "not-started"
 HELD = "held"
 COMPLETE = "complete"
+WAITING = "waiting"
 
 _APPROVED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Filed:
+    """What became of the wish to have an item filed in a tracker."""
+
+    reference: str = ""
+    """Where it is, as `owner/name#42`."""
+    url: str = ""
+    problem: str = ""
+    """Why it is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +35,7 @@ class Entry:
 
     task: Task
     status: str
-    """A state, or one of `not-started`, `held`, `complete`."""
+    """A state, or one of `not-started`, `waiting`, `held`, `complete`."""
     outcome: Outcome | None = None
     message: str = ""
     seconds: float = 0.0
@@ -32,6 +44,8 @@ class Entry:
     artefact: str = ""
     cost: int = 0
     """Millionths of a dollar."""
+    filed: Filed | None = None
+    """None when nobody wished it."""
 
     @property
     def is_failed(self) -> bool:
@@ -56,6 +70,7 @@ class Entries:
         self._counts = {
             name: array("L", bytes(array("L").itemsize * amount)) for name in ("attempts", "rounds", "calls")
         }
+        self._findings: dict[int, tuple[str, ...]] = {}
         self._others: dict[int, Entry] = {}
 
     def __len__(self) -> int:
@@ -72,7 +87,7 @@ class Entries:
         return Entry(
             task=task,
             status=State.APPROVED,
-            outcome=Outcome(State.APPROVED, rounds=rounds, calls=calls),
+            outcome=Outcome(State.APPROVED, rounds=rounds, calls=calls, findings=self._findings.get(position, ())),
             seconds=self._seconds[position],
             attempts=attempts,
             log=log_path(self._folder, task) if attempts else "",
@@ -83,9 +98,11 @@ class Entries:
     def put(self, position: int, entry: Entry) -> None:
         """Keep how an item fared."""
         outcome = entry.outcome
-        if entry.status != State.APPROVED or outcome is None:
+        if entry.status != State.APPROVED or outcome is None or entry.filed is not None:
             self._others[position] = entry
             return
+        if outcome.findings:
+            self._findings[position] = outcome.findings
         self._seconds[position] = entry.seconds
         self._costs[position] = entry.cost
         for name, number in (("attempts", entry.attempts), ("rounds", outcome.rounds), ("calls", outcome.calls)):

@@ -6,18 +6,19 @@ import json
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from agentos.gateway.account import Account
 from agentos.gateway.prices import say_dollars
 from agentos.redaction import redact, redact_json
-from agentos.report.entries import COMPLETE, HELD, NOT_STARTED, Entry
+from agentos.report.entries import COMPLETE, HELD, NOT_STARTED, WAITING, Entry
 from agentos.task import Failure, State
 from agentos.wording import count, describe_seconds
 
 SCHEMA = 1
 LONG_TABLE = 200
+LONGEST_KEPT = 20
 
 _WORDS = {
     State.APPROVED: "approved",
@@ -26,10 +27,12 @@ _WORDS = {
     State.INTERRUPTED: "interrupted",
     HELD: "held by another run",
     COMPLETE: "completed by another run",
+    WAITING: "waiting",
     NOT_STARTED: "not started",
 }
 
-_NEEDS_NO_WORD = (State.APPROVED, State.INTERRUPTED, NOT_STARTED)
+_NEEDS_NO_WORD = (State.APPROVED, State.INTERRUPTED, NOT_STARTED, WAITING)
+_NOT_BEGUN = (NOT_STARTED, WAITING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +66,13 @@ class Summary:
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether the same command has something to go on with: items cut off, never begun, or without money left."""
-        return self.is_interrupted or any(_is_budget(entry) for entry in self.entries)
+        """Whether the same command can go on: items cut off, never begun, without money left, or still to be filed."""
+        return self.is_interrupted or any(_is_budget(entry) or _is_unfiled(entry) for entry in self.entries)
+
+    @property
+    def waiting(self) -> list[Entry]:
+        """The items that were not started because one that they depend on was not approved."""
+        return [entry for entry in self.entries if entry.status == WAITING]
 
     @property
     def is_out_of_money(self) -> bool:
@@ -109,8 +117,8 @@ class Summary:
     def _shown(self) -> list[Entry]:
         """Return the entries of the table: all that were begun, but of a long list only what needs a look."""
         counts = self.counts()
-        is_long = sum(counts.values()) - counts.get(NOT_STARTED, 0) > LONG_TABLE
-        left_out = (NOT_STARTED, State.APPROVED) if is_long else (NOT_STARTED,)
+        is_long = sum(amount for status, amount in counts.items() if status not in _NOT_BEGUN) > LONG_TABLE
+        left_out = (*_NOT_BEGUN, State.APPROVED) if is_long else _NOT_BEGUN
         return [entry for entry in self.entries if entry.status not in left_out]
 
     def trouble_line(self) -> str:
@@ -141,6 +149,57 @@ class Summary:
         left = [entry.task.item for entry in self.entries if entry.status in (NOT_STARTED, State.INTERRUPTED)]
         return f"Stopped early. Go on with: {shlex.join((*self.retry, '--ids', *left))}"
 
+    def waiting_line(self) -> str:
+        """Say what becomes of the items that wait; empty when none does."""
+        if not (waiting := self.waiting):
+            return ""
+        ids = [entry.task.item for entry in waiting[:LONGEST_KEPT]]
+        more = f" and {len(waiting) - len(ids)} more" if len(waiting) > len(ids) else ""
+        command = shlex.join((*self.retry, "--ids", *ids))
+        return f"Waiting: {', '.join(ids)}{more}. To go on without what they wait for: {command}"
+
+    def filed_line(self) -> str:
+        """Say what was filed; empty when nothing was."""
+        filed = [entry for entry in self.entries if entry.filed is not None and not _is_unfiled(entry)]
+        shown = ", ".join(f"{e.task.label} as {e.filed.reference}" for e in filed[:LONGEST_KEPT] if e.filed)
+        more = f" and {len(filed) - LONGEST_KEPT} more" if len(filed) > LONGEST_KEPT else ""
+        return f"Filed: {shown}{more}." if filed else ""
+
+    def unfiled_line(self) -> str:
+        """Say what is approved and was not filed; empty when all was."""
+        missing = [entry.task.item for entry in self.entries if _is_unfiled(entry)]
+        return f"Not filed: {', '.join(missing)}. Run the same command again to file them." if missing else ""
+
+    def _unfiled_lines(self) -> list[str]:
+        """Say why approved items were not filed."""
+        unfiled = [entry for entry in self.entries if _is_unfiled(entry)]
+        lines = [f"  {e.task.label}: approved, not filed: {e.filed.problem}" for e in unfiled[:LONGEST_KEPT] if e.filed]
+        more = len(unfiled) - len(lines)
+        return [*lines, f"  ... and {more} more not filed, which summary.json lists"] if more else lines
+
+    def _waiting_lines(self) -> list[str]:
+        """Say what each item waits for."""
+        waiting = self.waiting
+        lines = [f"  {entry.task.label}: {entry.message}" for entry in waiting[:LONGEST_KEPT]]
+        more = len(waiting) - len(lines)
+        return [*lines, f"  ... and {more} more waiting, which summary.json lists"] if more else lines
+
+    def answer_line(self) -> str:
+        """Say how to answer what reviewers asked; empty when they asked nothing."""
+        asked = [entry.task.label for entry in self.entries if entry.status == State.NEEDS_DISCUSSION]
+        return f"Answer with: agentos answer {asked[0]} --text '...'; then run again." if asked else ""
+
+    def _kept_lines(self) -> list[str]:
+        """Say which approved documents have findings in their review log."""
+        kept = [entry for entry in self.entries if entry.status == State.APPROVED and _findings(entry)]
+        lines = [
+            f"  {entry.task.label}: approved with {count(len(_findings(entry)), 'finding')} for the implementation, "
+            f"see its review log: {entry.artefact}"
+            for entry in kept[:LONGEST_KEPT]
+        ]
+        more = len(kept) - len(lines)
+        return [*lines, f"  ... and {more} more approved with findings, which summary.json lists"] if more else lines
+
     def render(self) -> str:
         """Return the table, the counts and the retry command."""
         rows = [("ITEM", "STATUS", "TIME", "TRIES", "COST", "LOG")]
@@ -157,15 +216,25 @@ class Summary:
         ]
         widths = [max(len(row[column]) for row in rows) for column in range(5)]
         lines = ["  ".join((*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[5])) for row in rows]
-        if hidden := sum(entry.status != NOT_STARTED for entry in self.entries) - len(rows) + 1:
+        if hidden := sum(entry.status not in _NOT_BEGUN for entry in self.entries) - len(rows) + 1:
             lines.append(f"... and {hidden} approved, which summary.json lists")
         told = [f"  {e.task.label}: {e.message}" for e in self.entries if e.message and e.status not in _NEEDS_NO_WORD]
+        told += [*self._waiting_lines(), *self._kept_lines(), *self._unfiled_lines()]
         lines += ["", *told] if told else []
         lines += [
             "",
             f"{self.counts_line()} in {describe_seconds(self.seconds)}, {self.parallel} at a time. Logs: {self.folder}",
         ]
-        ends = (self.money_line(), self.retry_line(), self.trouble_line(), self.resume_line())
+        ends = (
+            self.money_line(),
+            self.filed_line(),
+            self.unfiled_line(),
+            self.answer_line(),
+            self.retry_line(),
+            self.waiting_line(),
+            self.trouble_line(),
+            self.resume_line(),
+        )
         lines += [line for line in ends if line]
         return redact("\n".join(lines) + "\n")
 
@@ -213,8 +282,16 @@ class Summary:
         yield "\n]}\n"
 
 
+def _findings(entry: Entry) -> tuple[str, ...]:
+    return entry.outcome.findings if entry.outcome is not None else ()
+
+
 def _is_budget(entry: Entry) -> bool:
     return entry.outcome is not None and entry.outcome.failure is Failure.BUDGET
+
+
+def _is_unfiled(entry: Entry) -> bool:
+    return entry.filed is not None and bool(entry.filed.problem)
 
 
 def _status_words(entry: Entry) -> str:
@@ -236,7 +313,10 @@ def _entry_to_json(entry: Entry) -> dict[str, Any]:
         "attempts": entry.attempts,
         "rounds": outcome.rounds if outcome is not None else 0,
         "calls": outcome.calls if outcome is not None else 0,
+        "findings": list(outcome.findings) if outcome is not None else [],
+        "questions": list(outcome.questions) if outcome is not None else [],
         "cost": entry.cost / 1e6,
         "artefact": entry.artefact or None,
         "log": entry.log or None,
+        "filed": asdict(entry.filed) if entry.filed is not None else None,
     }

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from agentos.workflows.parallel.credential_coordinator import CredentialCoordinator, say
 from agentos.workflows.parallel.lending import Credentials, Interrupted, Lender
+from agentos.workflows.parallel.schedule import InOrder, Schedule
 
 __all__ = ["Interrupted", "ParallelCoordinator", "ProgressStats", "WorkflowResult"]
 
@@ -75,6 +76,7 @@ class _Run:
     stats: ProgressStats
     messages: SimpleQueue[_Finished | _SlotFree | _Wake]
     """Of this run alone: a thread that an earlier run left behind must not speak into it."""
+    schedule: Schedule
     results: list[WorkflowResult] = field(default_factory=list)
     running: set[int] = field(default_factory=set)
     in_slots: set[int] = field(default_factory=set)
@@ -82,12 +84,7 @@ class _Run:
     interrupted: set[int] = field(default_factory=set)
     jobs: SimpleQueue[Callable[[], None] | None] = field(default_factory=SimpleQueue)
     threads: int = 0
-    next_position: int = 0
     stop_deadline: float | None = None
-
-    @property
-    def has_more(self) -> bool:
-        return self.next_position < self.stats.total
 
     def do(self, job: Callable[[], None]) -> None:
         """Have a thread do a job that counts among the running: one that has ended its last, or else a new one."""
@@ -108,7 +105,7 @@ class _Run:
     def unfinished(self) -> list[str]:
         """Return the ids that did not end: those begun, then those never started."""
         begun = sorted(self.running | self.interrupted)
-        return [self.name(position) for position in (*begun, *range(self.next_position, self.stats.total))]
+        return [self.name(position) for position in (*begun, *self.schedule.left())]
 
 
 class ParallelCoordinator:
@@ -173,10 +170,20 @@ class ParallelCoordinator:
         worker_func: Callable[[Item, str | None], Any],
         item_id_func: Callable[[Item], str] = str,
         dry_run: bool = False,
+        *,
+        schedule: Schedule | None = None,
     ) -> tuple[ProgressStats, list[WorkflowResult]]:
-        """Run `worker_func(item, credential)` for every item; return the counts and the result of each that ended."""
+        """Run `worker_func(item, credential)` for every item; return the counts and the result of each that ended.
+
+        A schedule says which item is next and may keep some back; those that it never gives are unfinished.
+        """
         self._messages = SimpleQueue()
-        run = _Run(lambda position: item_id_func(items[position]), ProgressStats(total=len(items)), self._messages)
+        run = _Run(
+            lambda position: item_id_func(items[position]),
+            ProgressStats(total=len(items)),
+            self._messages,
+            schedule or InOrder(len(items)),
+        )
         if dry_run:
             self._list_items(run)
             return run.stats, []
@@ -234,23 +241,22 @@ class ParallelCoordinator:
     def _loop(self, run: _Run, items: Sequence[Item], worker_func: Callable[[Item, str | None], Any]) -> None:
         while True:
             self._begin_shutdown_if_asked(run)
-            while self._may_start(run):
-                self._start(run, items[run.next_position], worker_func)
-            if not run.running and (self.is_stopping or not run.has_more):
+            while self._may_start(run) and (position := run.schedule.take()) is not None:
+                self._start(run, position, items[position], worker_func)
+            if not run.running:
+                # Whatever still waits, waits for something that will not come.
                 return
             if run.stop_deadline is not None and time.monotonic() >= run.stop_deadline:
                 return
             self._take_message(run)
 
     def _may_start(self, run: _Run) -> bool:
-        if self.is_stopping or not run.has_more:
+        if self.is_stopping:
             return False
         limit = self.max_workers if self._capacity is None else min(self.max_workers, self._capacity(self.max_workers))
         return len(run.in_slots) < max(1, limit)
 
-    def _start(self, run: _Run, item: Item, worker_func: Callable[[Item, str | None], Any]) -> None:
-        position = run.next_position
-        run.next_position += 1
+    def _start(self, run: _Run, position: int, item: Item, worker_func: Callable[[Item, str | None], Any]) -> None:
         run.running.add(position)
         run.in_slots.add(position)
         run.stats.running = len(run.running)
@@ -290,6 +296,7 @@ class ParallelCoordinator:
             run.results.append(message.result)
         run.stats.completed += 1
         run.stats.failed += not message.result.success
+        run.schedule.end(message.position)
         if self._on_result is not None:
             self._on_result(message.result, run.stats)
 
