@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 from agentos import locks
 from agentos.checkpoints import discard
@@ -23,7 +24,7 @@ from agentos.recovery import publication_of, recover
 from agentos.report.audit import Audit
 from agentos.report.entries import COMPLETE, HELD, Entry, log_path
 from agentos.scratch import Scratch
-from agentos.task import ENDED, Failure, Outcome, State, Task, failed
+from agentos.task import Failure, Outcome, State, Task, failed
 from agentos.wording import count, describe_seconds
 from agentos.workers import DECIDED, Assignment, Event, Exit, Workers
 
@@ -31,6 +32,13 @@ RETRYABLE = frozenset({Failure.INFRA, Failure.PROVIDER, Failure.MODEL_FORMAT})
 FIRST_BACKOFF = 0.5
 LONGEST_BACKOFF = 30.0
 OUTPUT_PATIENCE = 2.0
+
+
+class Filer(Protocol):
+    """Brings approved items to a tracker."""
+
+    def file(self, entry: Entry, stopping: threading.Event) -> Entry:
+        """Return the entry with where its item was filed, or why not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +66,7 @@ class Run:
     timeout: float | None
     retries: int
     redo: bool = False
+    filer: Filer | None = None
 
 
 def supervise(run: Run, task: Task) -> Entry:
@@ -75,10 +84,11 @@ def supervise(run: Run, task: Task) -> Entry:
         return Entry(task, HELD, message=message)
     try:
         entry = _Item(run, task, paths, lock.descriptor).bring_to_end()
-        if entry.status in ENDED or (entry.outcome is not None and entry.outcome.failure is Failure.MODEL_FORMAT):
+        ended = entry.outcome
+        if ended is not None and (ended.is_decided or ended.failure is Failure.MODEL_FORMAT):
             # Of an item that goes on later every answer is kept; but answers that could not be read must be new ones.
             run.forget_answers(task)
-        return entry
+        return entry if run.filer is None else run.filer.file(entry, run.stopping)
     finally:
         lock.release()
 
@@ -132,7 +142,7 @@ class _Item:
             audit.record("started", {"resumed": is_resumed, "input": f"sha256:{source.digest}"})
             if source.problem:
                 return failed(Failure.BAD_INPUT, source.problem)
-            if earlier is not None and earlier.state in ENDED:
+            if earlier is not None and earlier.outcome.is_decided:
                 # From now on it has not ended any more: a kill must not make new work look like that of the old end.
                 self._record(Outcome(State.INTERRUPTED, "being done again"), 0.0)
             return self._attempt(source, audit)
@@ -202,7 +212,7 @@ class _Item:
             # The run has been reported; what this thread still learns is for the next one to find out.
             return outcome
         try:
-            if outcome.state in ENDED:
+            if outcome.is_decided:
                 outcome = self._publish(outcome, seconds)
             else:
                 self._publication.abandon()

@@ -15,6 +15,7 @@ from agentos.cli.entry import end_by_broken_pipe
 from agentos.cli.parallel import add_parallel_arguments
 from agentos.cli.parser import EPILOG, Parser
 from agentos.errors import UsageError
+from agentos.github import Unavailable, read_repository
 from agentos.home import Home, home_path
 from agentos.settings import SETTINGS, resolve
 from agentos.task import Workflow
@@ -23,6 +24,8 @@ from agentos.untrusted import print_clean
 if TYPE_CHECKING:
     from agentos.plan.preview import Options
     from agentos.plan.selection import Choice
+
+COME_AGAIN = 75
 
 DESCRIPTIONS = {
     Workflow.LLD: "Turn issues (docs/issues/*.md) into reviewed low-level designs (docs/lld/active).",
@@ -74,6 +77,8 @@ def add_arguments(parser: Parser, workflow: Workflow | None) -> None:
     """Add everything that can be said about items, how to run them and what to show."""
     _add_item_arguments(parser, workflow)
     _add_run_arguments(parser)
+    if workflow is not Workflow.LLD:
+        _add_filing_arguments(parser)
     _add_output_arguments(parser)
 
 
@@ -87,6 +92,13 @@ def _add_item_arguments(parser: Parser, workflow: Workflow | None) -> None:
     ids.completer = issue.completer = complete_ids
     if workflow is not Workflow.LLD:
         group.add_argument("--brief", type=Path, metavar="FILE", help="this brief, wherever it lies")
+    items = "briefs" if workflow is Workflow.ISSUE else "items"
+    group.add_argument("--source", metavar="S", help=f"{items} are the open issues there: github:owner/name")
+    label_help = "with --source, only issues with all of these labels"
+    if workflow is not Workflow.LLD:
+        label_help += "; without it, labels for what is filed"
+    group.add_argument("--label", nargs="+", action="extend", default=[], metavar="L", help=label_help)
+    group.add_argument("--milestone", metavar="M", help="with --source, only issues of this one, by title or number")
     group.add_argument("--retry-failed", action="store_true", help="of these, only those that failed before")
     group.add_argument("--skip-failed", action="store_true", help="of these, not those that failed before")
     group.add_argument("--redo", action="store_true", help="of these, also those that are complete")
@@ -105,6 +117,18 @@ def _add_run_arguments(parser: Parser) -> None:
             help=setting.help.replace("%", "%%") + default,
         )
     group.add_argument("--price", action="append", metavar="P:MODEL=IN/OUT", help=SETTINGS["price"].help)
+
+
+def _add_filing_arguments(parser: Parser) -> None:
+    group = parser.add_argument_group("what to do with approved issues")
+    group.add_argument(
+        "--file",
+        nargs="?",
+        const="",
+        metavar="TARGET",
+        help="create them on GitHub too, each once: github:owner/name, or alone for the repository of origin",
+    )
+    group.add_argument("--file-label", nargs="+", action="extend", default=[], metavar="L", help="labels for them")
 
 
 def _metavar(name: str) -> str:
@@ -144,7 +168,7 @@ def run(args: argparse.Namespace, workflow: Workflow, prog: str, arguments: Sequ
         return execute(options, home, args, color, environ)
     except UsageError as error:
         print_clean(f"{prog}: {error}\n", sys.stderr)
-        return 2
+        return COME_AGAIN if isinstance(error, Unavailable) else 2
     except BrokenPipeError:
         return end_by_broken_pipe()
 
@@ -174,9 +198,37 @@ def settle(
         command=shlex.join((prog, *arguments)),
         retry=_retry_command(args, prog, workflow, values["parallel"]),
         brief=brief.absolute() if brief else None,
+        **_read_places(args, workflow),
         **values,
     )
     return options, color
+
+
+def _read_places(args: argparse.Namespace, workflow: Workflow) -> dict[str, Any]:
+    """Check where items come from and where issues go to; a label belongs to the source if there is one."""
+    wish, labels = getattr(args, "file", None), tuple(args.label)
+    file_labels = tuple(getattr(args, "file_label", ()))
+    if wish is not None and workflow is Workflow.LLD:
+        raise UsageError("--file: is for issues; designs are kept in the repository")
+    if wish:
+        read_repository(wish, "--file")
+    if file_labels and wish is None:
+        raise UsageError("--file-label: needs --file")
+    if args.source is not None:
+        read_repository(args.source, "--source")
+        if getattr(args, "brief", None) is not None:
+            raise UsageError("--source and --brief exclude each other")
+    elif args.milestone is not None or (labels and wish is None):
+        raise UsageError(f"--{'label' if labels else 'milestone'}: needs --source github:owner/name")
+    else:
+        labels, file_labels = (), (*labels, *file_labels)
+    return {
+        "source": args.source or "",
+        "labels": labels,
+        "milestone": args.milestone or "",
+        "file": wish,
+        "file_labels": tuple(dict.fromkeys(file_labels)),
+    }
 
 
 def repository_of(args: argparse.Namespace) -> Path:
@@ -224,6 +276,14 @@ def _retry_command(args: argparse.Namespace, prog: str, workflow: Workflow, para
         command += ["--price", price]
     if parallel > 1:
         command += ["--parallel", str(parallel)]
+    for name in ("source", "milestone"):
+        if getattr(args, name) is not None:
+            command += [f"--{name}", getattr(args, name)]
+    for name in ("label", "file_label"):
+        for label in getattr(args, name, ()):
+            command += [f"--{name.replace('_', '-')}", label]
+    if getattr(args, "file", None) is not None:
+        command += ["--file", args.file] if args.file else ["--file"]
     if args.redo:
         command.append("--redo")
     if getattr(args, "brief", None) is not None:

@@ -126,23 +126,31 @@ class DirectoryInbox:
                 )
                 for task in same
             )
-        taken = self._taken_targets()
-        rejects += [Reject(task, _explain_taken(task, taken[task.item])) for task in tasks if task.item in taken]
-        tasks = [task for task in tasks if task.item not in taken]
-        return Collected(tuple(sorted(tasks, key=item_order)), tuple(rejects))
+        return Collected(*set_apart_taken(tasks, rejects, self._repository, self._workflow))
 
-    def _taken_targets(self) -> dict[str, str]:
-        """Return the ids for which a brief's issue would come to lie beside another with the same id."""
-        if self._workflow is not Workflow.ISSUE or not (self._repository / FOLDERS[Workflow.LLD]).is_dir():
-            return {}
-        issues = DirectoryInbox(self._repository, Workflow.LLD).collect()
-        named = {task.item: Path(task.source).name for task in (*issues.tasks, *(r.task for r in issues.rejects))}
-        return {item: name for item, name in named.items() if name != f"{item}.md"}
+
+def set_apart_taken(
+    tasks: Iterable[Task], rejects: Iterable[Reject], repository: Path, workflow: Workflow
+) -> tuple[tuple[Task, ...], tuple[Reject, ...]]:
+    """Return the tasks in order, and as rejects the briefs whose issue would come to lie beside one of the same id."""
+    taken = _taken_targets(repository) if workflow is Workflow.ISSUE else {}
+    colliding = [Reject(task, _explain_taken(task, taken[task.item])) for task in tasks if task.item in taken]
+    free = sorted((task for task in tasks if task.item not in taken), key=item_order)
+    return tuple(free), (*rejects, *colliding)
+
+
+def _taken_targets(repository: Path) -> dict[str, str]:
+    if not (repository / FOLDERS[Workflow.LLD]).is_dir():
+        return {}
+    issues = DirectoryInbox(repository, Workflow.LLD).collect()
+    named = {task.item: Path(task.source).name for task in (*issues.tasks, *(r.task for r in issues.rejects))}
+    return {item: name for item, name in named.items() if name != f"{item}.md"}
 
 
 def _explain_taken(task: Task, name: str) -> str:
     folder = FOLDERS[Workflow.LLD]
-    return f"{Path(task.source).name}: {folder}/{name} has the id {task.item} already; give the brief another number"
+    source = Path(task.source).name
+    return f"{source}: {folder}/{name} has the id {task.item} already; give the brief another number"
 
 
 def item_order(task: Task) -> tuple[int, int, str]:

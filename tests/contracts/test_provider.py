@@ -14,8 +14,7 @@ from agentos.documents.verdict import parse_verdict
 from agentos.errors import ProviderError, Sign, UsageError
 from agentos.keys import fingerprint
 from agentos.providers import PROVIDERS, Credential, Provider, Request, create_provider, parse_model_spec
-from agentos.workflows.prompts import render_prompt
-from tests.support import BRIEF, ISSUE, NO_CLAUDE, find_claude, wait_until
+from tests.support import BRIEF, ISSUE, NO_CLAUDE, fill_prompt, find_claude, wait_until
 
 DRAFT = Request(
     repository="r",
@@ -103,7 +102,7 @@ def ask_for(subject: Subject, purpose: str, schema: str = "", **inputs: str) -> 
         purpose=purpose,
         schema=schema,
         model=f"{subject.name}:{subject.model}",
-        prompt=render_prompt(f"agentos.workflows.{workflow}", role, inputs),
+        prompt=fill_prompt(workflow, role, **inputs),
         inputs=inputs,
     )
 

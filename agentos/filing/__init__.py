@@ -1,0 +1,1 @@
+"""File approved issues in a tracker, each exactly once."""

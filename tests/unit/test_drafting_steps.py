@@ -1,0 +1,116 @@
+"""What the models are shown, round by round: through the real graph and a real checkpoint."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from agentos.artefacts import Publication
+from agentos.documents.findings import Category, Finding, Tier
+from agentos.documents.verdict import Decision, Verdict, verdict_json
+from agentos.providers import Completion
+from agentos.providers.offline.drafter import write_draft
+from agentos.task import Outcome, State, Task, Workflow
+from agentos.workflows.runner import Job, run_job
+
+ISSUE = """# 7 - Export members as CSV
+
+## Objective
+
+Members can be exported by `export_members` in `shelf/members.py`.
+
+## Acceptance Criteria
+
+- [ ] `shelf export --csv` writes one row for each member
+- [ ] An empty list gives a file with the header row only
+"""
+LOCK = Finding("F1", Tier.HIGH, Category.SAFETY, "2.5", "Two exports at once write the same file; say what locks it.")
+
+
+class Models:
+    """Answer drafts by rules and reviews as told, and keep what was asked."""
+
+    def __init__(self, *verdicts: Verdict) -> None:
+        self._verdicts = list(verdicts)
+        self.asked: list[dict[str, Any]] = []
+
+    async def __call__(self, **question: Any) -> Completion:
+        """Answer one question."""
+        self.asked.append(question)
+        if question["role"] == "draft":
+            text = write_draft("lld.draft", {**question["inputs"], "previous_draft": "", "findings": ""})
+            return Completion(text.replace("## 12.", f"Draft {question['round']}.\n\n## 12."), "rules")
+        return Completion(verdict_json(self._verdicts.pop(0)), "rules")
+
+    def prompts(self, role: str) -> list[str]:
+        """Return what a role was asked."""
+        return [question["prompt"] for question in self.asked if question["role"] == role]
+
+
+def run(folder: Path, models: Models) -> Outcome:
+    """Run the issue in a repository."""
+    job = Job(
+        task=Task(Workflow.LLD, "7", "docs/issues/7.md"),
+        text=ISSUE,
+        digest=hashlib.sha256(ISSUE.encode()).hexdigest(),
+        checkpoint=folder / "checkpoint.db",
+        publication=Publication(str(folder / "repo"), "docs/lineage/active/7-lld", "docs/lld/active/LLD-007.md", "m"),
+        max_rounds=3,
+    )
+    return asyncio.run(run_job(job, models, lambda *_: None, lambda _: None))
+
+
+def make_repository(folder: Path) -> Path:
+    """Make a small repository."""
+    repository = folder / "repo"
+    (repository / "shelf").mkdir(parents=True)
+    (repository / "shelf/members.py").write_text("def export_members(path: str) -> int:\n    return 0\n", "utf-8")
+    return repository
+
+
+def test_the_drafter_sees_the_whole_issue_the_code_and_what_is_to_be_mended(tmp_path: Path) -> None:
+    make_repository(tmp_path)
+    models = Models(Verdict(Decision.REVISE, "Mend it.", (LOCK,)), Verdict(Decision.APPROVED, "Good."))
+    assert run(tmp_path, models).state is State.APPROVED
+    first, second = models.prompts("draft")
+    assert ISSUE in first
+    assert "def export_members(path: str) -> int" in first
+    assert LOCK.text not in first
+    assert LOCK.text in second
+    assert "Draft 1." in second
+
+
+def test_the_reviewer_sees_issue_draft_and_its_own_open_findings_and_no_chat_of_the_drafter(tmp_path: Path) -> None:
+    make_repository(tmp_path)
+    models = Models(Verdict(Decision.REVISE, "Mend it.", (LOCK,)), Verdict(Decision.APPROVED, "Good."))
+    run(tmp_path, models)
+    first, second = models.prompts("review")
+    assert ISSUE in first
+    assert LOCK.text not in first
+    assert '"id": "F1"' in second
+    assert "Draft 2." in second
+    assert "Draft 1." not in second
+    assert "def export_members(path: str) -> int" not in second
+
+
+def test_a_repository_puts_its_own_prompt_and_template_in_place(tmp_path: Path) -> None:
+    repository = make_repository(tmp_path)
+    (repository / ".agentos/prompts").mkdir(parents=True)
+    (repository / ".agentos/prompts/lld-review.md").write_text(
+        "inputs: issue, draft\n\nBe strict.\n\n{{issue}}\n\n{{draft}}\n", "utf-8"
+    )
+    models = Models(Verdict(Decision.APPROVED, "Good."))
+    assert run(tmp_path, models).state is State.APPROVED
+    (prompt,) = models.prompts("review")
+    assert prompt.startswith("Be strict.")
+
+
+def test_an_approval_keeps_its_findings_and_a_discussion_its_questions(tmp_path: Path) -> None:
+    make_repository(tmp_path)
+    kept = run(tmp_path, Models(Verdict(Decision.APPROVED, "Good.", (LOCK,))))
+    assert kept.findings == (f"F1 (high, 2.5): {LOCK.text}",)
+    (tmp_path / "checkpoint.db").unlink()
+    asked = run(tmp_path, Models(Verdict(Decision.DISCUSS, "Hm.", questions=("Who pays?", "When?"))))
+    assert asked.questions == ("Who pays?", "When?")
