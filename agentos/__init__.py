@@ -1,3 +1,3 @@
 """Turn a backlog into reviewed designs and tested code, many items at once."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -16,3 +16,8 @@ def document_path(workflow: Workflow, item: str) -> str:
 def lineage_path(workflow: Workflow, item: str) -> str:
     """Return the folder of an item's papers."""
     return f"docs/lineage/active/{item}-{workflow}"
+
+
+def answers_path(workflow: Workflow, item: str) -> str:
+    """Return the file with what people answered to the questions of an item's reviewer."""
+    return f"docs/answers/{item}-{workflow}.md"

@@ -39,6 +39,8 @@ class Record:
     """Repository path of the document, when one was filed."""
     superseded: str = ""
     """Name under which what stood there before is kept."""
+    findings: tuple[str, ...] = ()
+    questions: tuple[str, ...] = ()
     schema: int = SCHEMA
 
     @classmethod
@@ -69,12 +71,21 @@ class Record:
             updated=utc_now(),
             artefact=artefact,
             superseded=superseded,
+            findings=outcome.findings,
+            questions=outcome.questions,
         )
 
     @property
     def outcome(self) -> Outcome:
         """How the item ended."""
-        return Outcome(self.state, self.message, self.failure, self.rounds)
+        return Outcome(
+            self.state,
+            self.message,
+            self.failure,
+            self.rounds,
+            findings=self.findings,
+            questions=self.questions,
+        )
 
 
 def read_record(path: Path) -> Record | None:
@@ -83,6 +94,8 @@ def read_record(path: Path) -> Record | None:
         data = json.loads(read_regular(path, RECORD_LIMIT))
         data["state"] = State(data["state"])
         data["failure"] = Failure(data["failure"]) if data["failure"] else None
+        for name in ("findings", "questions"):
+            data[name] = tuple(map(str, data.get(name, ())))
         return Record(**data)
     except (BadInput, ValueError, TypeError, KeyError):
         return None
@@ -95,4 +108,6 @@ def write_record(path: Path, record: Record, temporary: Path) -> None:
 
 
 def _redact(value: object) -> object:
+    if isinstance(value, tuple):
+        return [redact(str(entry)) for entry in value]
     return redact(value) if isinstance(value, str) else value

@@ -12,7 +12,7 @@ from agentos.errors import BadInput
 from agentos.home import Home, ItemPaths
 from agentos.places import document_path, lineage_path
 from agentos.records import Record, read_record
-from agentos.task import ENDED, Task
+from agentos.task import Task
 
 
 def publication_of(task: Task, paths: ItemPaths, repository: Path) -> Publication:
@@ -28,7 +28,7 @@ def recover(publication: Publication, paths: ItemPaths) -> Record | None:
     if not publication.is_prepared:
         return None
     record = read_record(paths.record)
-    if record is None or record.state not in ENDED:
+    if record is None or not record.outcome.is_decided:
         publication.abandon()
         return None
     publication.reveal(record.artefact, record.superseded)
@@ -59,7 +59,7 @@ def tidy(home: Home, key: str, repository: Path) -> None:
 def _tidy_item(task: Task, paths: ItemPaths, repository: Path) -> None:
     recover(publication_of(task, paths, repository), paths)
     record = read_record(paths.record)
-    if record is None or record.state not in ENDED or not paths.checkpoint.exists():
+    if record is None or not record.outcome.is_decided or not paths.checkpoint.exists():
         return
     # A checkpoint of a newer input is work in progress and stays.
     if checkpoints.input_of(paths.checkpoint) in (record.digest, ""):

@@ -64,6 +64,15 @@ class Outcome:
     failure: Failure | None = None
     rounds: int = 0
     calls: int = 0
+    findings: tuple[str, ...] = ()
+    """What was found and is still open, one line each, also in an approved document."""
+    questions: tuple[str, ...] = ()
+    """What only a person can answer."""
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether the loop came to its end, so that there are papers to show."""
+        return self.state in ENDED or self.failure is Failure.REVIEW_STALL
 
     def to_json(self) -> dict[str, Any]:
         """Return the outcome as JSON data."""
@@ -78,6 +87,8 @@ class Outcome:
             failure=Failure(data["failure"]) if data.get("failure") else None,
             rounds=int(data.get("rounds", 0)),
             calls=int(data.get("calls", 0)),
+            findings=tuple(map(str, data.get("findings", ()))),
+            questions=tuple(map(str, data.get("questions", ()))),
         )
 
 

@@ -18,6 +18,8 @@ from pathlib import Path
 
 import psutil
 
+from agentos.workflows.prompts import load_prompt, render_prompt
+
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 PATIENCE = 60.0
@@ -256,6 +258,13 @@ def _is_there(process: psutil.Process) -> bool:
         return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
+
+
+def fill_prompt(workflow: str, role: str, **inputs: str) -> str:
+    """Return a prompt of a workflow, in which what is not given is empty."""
+    package = f"agentos.workflows.{workflow}"
+    declared, _ = load_prompt(package, role)
+    return render_prompt(package, role, {**dict.fromkeys(declared, ""), **inputs})
 
 
 def find_claude() -> str | None:

@@ -15,11 +15,14 @@ from agentos.gateway.opening import Means, gather_means
 from agentos.gateway.prices import parse_price
 from agentos.home import Home, repository_key
 from agentos.plan.preview import Options, Preview, look_ahead
+from agentos.providers.families import shared_family
 from agentos.recovery import tidy
 from agentos.report.summary import Summary
 from agentos.shutdown import die_by
+from agentos.supervision import Filer
 from agentos.untrusted import clean_text, print_clean
 from agentos.wording import utc_now
+from agentos.workflows.overrides import check_overrides
 
 A_DAY = 86_400.0
 LAST_WORDS = 0.3
@@ -31,10 +34,11 @@ def execute(options: Options, home: Home, args: argparse.Namespace, color: str, 
     if find_spec("langgraph") is None:
         raise UsageError(f"langgraph is missing from {sys.executable}; use the Python of the project's environment")
     home.check_private()
+    check_overrides(options.repository, options.workflow)
     prices = dict(parse_price(text) for text in options.price)
     means = gather_means((options.drafter, options.reviewer), environ, home.root, prices)
     tidy(home, repository_key(options.repository), options.repository)
-    preview = look_ahead(options, home)
+    preview = look_ahead(options, home, environ)
     if not preview.selection.tasks and not preview.selection.rejects:
         return _say_nothing_to_do(options, preview, as_json=args.json)
     console = Console(
@@ -50,8 +54,9 @@ def execute(options: Options, home: Home, args: argparse.Namespace, color: str, 
     try:
         console.start()
         try:
-            _warn(means, console)
-            summary, ending = run_batch(options, preview, means, console, environ)
+            _warn(options, means, console)
+            filer = _open_desk(options, preview, console, environ)
+            summary, ending = run_batch(options, preview, means, console, environ, filer)
             for text in _render(summary, args):
                 console.data(clean_text(text).decode())
             if ending is None:
@@ -73,12 +78,25 @@ def execute(options: Options, home: Home, args: argparse.Namespace, color: str, 
     return _exit_code(summary)
 
 
+def _open_desk(options: Options, preview: Preview, console: Console, environ: Mapping[str, str]) -> Filer | None:
+    if preview.target is None:
+        return None
+    from agentos.filing.opening import open_desk
+    from agentos.filing.place import Place
+
+    def announce(text: str) -> None:
+        console.say(text, important=True)
+
+    place = Place(preview.home, preview.key, options.repository)
+    return open_desk(preview.target, options.file_labels, place, environ, announce, console.tell)
+
+
 def _exit_code(summary: Summary) -> int:
     if summary.trouble:
         return 3
     if summary.failed and not summary.is_out_of_money:
         return 1
-    return 75 if summary.is_unfinished else 0
+    return 75 if summary.is_unfinished or summary.waiting else 0
 
 
 def _say_nothing_to_do(options: Options, preview: Preview, *, as_json: bool) -> int:
@@ -103,8 +121,13 @@ def _say_nothing_to_do(options: Options, preview: Preview, *, as_json: bool) -> 
     return 0
 
 
-def _warn(means: Means, console: Console) -> None:
-    for warning in means.warnings:
+def _warn(options: Options, means: Means, console: Console) -> None:
+    warnings = list(means.warnings)
+    if family := shared_family(options.drafter, options.reviewer):
+        warnings.append(
+            f"drafter and reviewer are both {family} and overlook the same things; name another model with --reviewer"
+        )
+    for warning in warnings:
         console.say(f"Warning: {warning}", important=True)
     if means.is_offline:
         console.say("offline: designs are drafted and reviewed by rules, no model is asked")
@@ -114,6 +137,6 @@ def _render(summary: Summary, args: argparse.Namespace) -> Iterable[str]:
     if args.json:
         return summary.to_json_text()
     if args.quiet:
-        lines = [summary.counts_line(), summary.retry_line(), summary.trouble_line()]
-        return [f"{line}\n" for line in lines if line]
+        ends = (summary.unfiled_line(), summary.retry_line(), summary.waiting_line(), summary.trouble_line())
+        return [f"{line}\n" for line in (summary.counts_line(), *ends) if line]
     return [summary.render()]

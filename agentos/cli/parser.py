@@ -16,7 +16,7 @@ exit codes:
   1    at least one workflow failed
   2    the command or its settings cannot be used; nothing was run
   3    an error inside AgentOS
-  75   stopped with work left that a rerun takes up (keys exhausted, budget reached)
+  75   work is left (keys exhausted, budget reached, items that wait for others)
   129, 130, 141, 143   ended by SIGHUP, Ctrl+C, a closed stdout, SIGTERM
 
 files:
@@ -30,6 +30,8 @@ environment:
   AGENTOS_HOME            where state and logs are
   AGENTOS_PARALLEL, AGENTOS_DRAFTER, ...   any setting, see: agentos config
   GEMINI_API_KEY, ANTHROPIC_API_KEY, OPENAI_API_KEY   keys, also with _1, _2, ... or as ..._API_KEYS with commas
+  GITHUB_TOKEN, GH_TOKEN  token for --source and --file; else that of: gh auth token
+  GITHUB_API_URL          another GitHub, such as https://HOST/api/v3
   GOOGLE_GEMINI_BASE_URL, ANTHROPIC_BASE_URL, OPENAI_BASE_URL   another address, such as that of a local server
   AGENTOS_CREDENTIAL_LIMIT=N, AGENTOS_SIMULATE_429=true   rehearse a shortage of keys
   NO_COLOR, FORCE_COLOR   colours

@@ -18,6 +18,7 @@ from agentos.errors import UsageError
 from agentos.gateway.journal import CallCost, item_key
 from agentos.gateway.prices import say_dollars
 from agentos.home import JOURNAL_FILE, Home, home_path, repository_key
+from agentos.inbox.answered import AnsweredInbox
 from agentos.inbox.directory import DirectoryInbox
 from agentos.locks import read_holder
 from agentos.places import document_path
@@ -126,7 +127,7 @@ def read_status(home: Home, repository: Path, workflow: Workflow) -> Iterator[Ro
     """Return how each item of a workflow stands."""
     key = repository_key(repository)
     inbox = DirectoryInbox(repository, workflow)
-    ledger = Ledger(home, repository, key, inbox)
+    ledger = Ledger(home, repository, key, AnsweredInbox(inbox, repository, workflow))
     if not inbox.folder.is_dir():
         return
     collected = inbox.collect()

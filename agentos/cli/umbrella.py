@@ -21,7 +21,10 @@ examples:
   agentos lld --all --parallel 3     the same as: lld-workflow --all --parallel 3
   agentos issue --all --parallel 3   the same as: issue-workflow --all --parallel 3
   agentos status                     what is pending, running, interrupted, failed and done
+  agentos answer LLD-42 --text '...' put in what a reviewer asked, so that the item is pending again
+  agentos triage                     which items contradict themselves, double others or are too vague to begin with
   agentos keys list                  every key, where it comes from and how it stands; also add, remove, check
+  agentos calibrate --reviewer P:M   what a reviewer catches of seeded defects, and what it holds up for nothing
   agentos config                     every setting and where its value comes from
   agentos completion bash            code for ~/.bashrc; also zsh, fish, powershell
 """
@@ -44,10 +47,18 @@ def _run(arguments: Sequence[str]) -> int:
         from agentos.cli import workflow
 
         return workflow.main(WORKFLOWS[arguments[0]], f"agentos {arguments[0]}", arguments[1:])
+    if arguments and arguments[0] == "triage" and "_ARGCOMPLETE" not in os.environ:
+        from agentos.cli import triage
+
+        return triage.main(arguments[1:])
     if arguments and arguments[0] == "keys" and "_ARGCOMPLETE" not in os.environ:
         from agentos.cli import keys
 
         return keys.main(arguments[1:])
+    if arguments and arguments[0] == "calibrate" and "_ARGCOMPLETE" not in os.environ:
+        from agentos.cli import calibrate
+
+        return calibrate.main(arguments[1:])
     parser = build_parser()
     from agentos.cli.workflow import complete_if_asked
 
@@ -58,6 +69,10 @@ def _run(arguments: Sequence[str]) -> int:
             from agentos.cli.status import show_status
 
             return show_status(args)
+        case "answer":
+            from agentos.cli.answer import answer
+
+            return answer(args)
         case "config":
             from agentos.cli.config import show_config
 
@@ -77,6 +92,7 @@ def build_parser() -> Parser:
     """Return the parser of the umbrella command."""
     from pathlib import Path
 
+    from agentos.cli.answer import add_arguments as add_answer_arguments
     from agentos.cli.completion import SHELLS
     from agentos.cli.workflow import add_arguments
 
@@ -87,14 +103,26 @@ def build_parser() -> Parser:
         command = commands.add_parser(name, help=f"run the {name} workflow", add_help=False)
         if "_ARGCOMPLETE" in os.environ:
             add_arguments(command, workflow)
+    triage = commands.add_parser("triage", help="say which items are not ready to be worked on", add_help=False)
+    if "_ARGCOMPLETE" in os.environ:
+        from agentos.cli.triage import add_arguments as add_triage_arguments
+
+        add_triage_arguments(triage)
     keys = commands.add_parser("keys", help="see, add, remove and check API keys", add_help=False)
     if "_ARGCOMPLETE" in os.environ:
         from agentos.cli.keys import add_commands
 
         add_commands(keys)
+    calibrate = commands.add_parser("calibrate", help="find out what a reviewer is worth", add_help=False)
+    if "_ARGCOMPLETE" in os.environ:
+        from agentos.cli.calibrate import add_arguments as add_calibrate_arguments
+
+        add_calibrate_arguments(calibrate)
     status = commands.add_parser("status", help="tell from disk how every item stands; writes nothing")
     config = commands.add_parser("config", help="show every setting and where it comes from")
-    for command in (status, config):
+    answer = commands.add_parser("answer", help="see what a reviewer asked, and put the answer in")
+    add_answer_arguments(answer)
+    for command in (status, config, answer):
         command.add_argument("--repo", type=Path, default=None, metavar="DIR", help="the repository (default: here)")
         command.add_argument("--json", action="store_true", help="as one JSON document")
     config.add_argument(

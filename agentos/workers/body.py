@@ -156,6 +156,8 @@ def _observer(notes: Notes) -> Callable[[str, str], None]:
             case "finished":
                 seconds = round(time.monotonic() - started[name], 4)
                 notes.add("node-finished", node=name, seconds=seconds)
+            case "gathered":
+                notes.add("material-gathered", message=name)
             case "decided":
                 notes.add(DECIDED, state=name)
                 notes.send()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from agentos.documents.findings import Finding
+from agentos.documents.lld import Tree
 from agentos.documents.review_log import Review
 from agentos.task import Workflow
 
@@ -32,6 +33,8 @@ class Kind:
     """Names of the steps: load, draft, validate, review, finalise."""
     find_defects: Callable[[str], Sequence[str]]
     """Tell why a source is no usable spec at all."""
-    check: Callable[[str, str, str], Sequence[Finding]]
-    """Check a draft mechanically against its source and the previous draft."""
+    unwrap: Callable[[str], str]
+    """Take the document out of what a model wrote around it."""
+    check: Callable[[str, str, str, Tree], Sequence[Finding]]
+    """Check a draft mechanically against its source, the previous draft and the repository."""
     finalise: Finalise

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 from agentos.artefacts import Artefacts
+from agentos.documents.tracking import Fate
 from agentos.documents.verdict import parse_verdict, render_verdict
 from agentos.task import State
 from agentos.workflows.kind import Kind
-from agentos.workflows.nodes import best_round
+from agentos.workflows.loop import best_round, findings_of, say_finding
 from agentos.workflows.state import DraftingState, RoundState
 
 
@@ -24,8 +25,9 @@ def artefacts_of(kind: Kind, state: DraftingState) -> Artefacts:
             papers.append(("verdict", _render_review(entry, title)))
     if state["decision"] == State.APPROVED:
         papers.append(("final", state["final"]))
-    elif best := best_round(state):
+    elif best := best_round(state["rounds"]):
         papers.append(("best-draft", best["draft"]))
+        papers.append(("open", _render_open(state, best)))
     is_approved = state["decision"] == State.APPROVED
     return Artefacts(
         papers={f"{position:03d}-{name}.md": text for position, (name, text) in enumerate(papers, start=1)},
@@ -37,9 +39,30 @@ def _render_review(entry: RoundState, title: str) -> str:
     """Render the verdict with the answer it was read from beside it."""
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", entry["answer"])), default=0))
     rendered = render_verdict(parse_verdict(entry["verdict"]), title).rstrip()
+    rendered += _render_fates(entry)
     return f"{rendered}\n\n## The reviewer's answer as it came\n\n{fence}json\n{entry['answer'].strip()}\n{fence}\n"
 
 
 def _render_problems(entry: RoundState) -> str:
     lines = [f"- **{p['id']}** ({p['tier']}, {p['section']}): {p['text']}" for p in entry["problems"]]
     return "# Mechanical check\n\nFound before a reviewer was asked:\n\n" + "\n".join(lines) + "\n"
+
+
+def _render_fates(entry: RoundState) -> str:
+    """Say what became of the findings of the round before; nothing after a first review."""
+    # A checkpoint of an earlier version has none.
+    fates = entry.get("fates", {})
+    if all(fate == Fate.NEW for fate in fates.values()):
+        return ""
+    lines = [f"- {fate}: {', '.join(ids)}" for fate in Fate if (ids := [id for id in fates if fates[id] == fate])]
+    return "\n\n## Since the last review\n\n" + "\n".join(lines)
+
+
+def _render_open(state: DraftingState, best: RoundState) -> str:
+    """Say what keeps the best draft from being approved."""
+    number = state["rounds"].index(best) + 1
+    lines = [f"- {say_finding(finding)}" for finding in findings_of(best)]
+    if best["verdict"]:
+        lines += [f"- Question: {' '.join(question.split())}" for question in parse_verdict(best["verdict"]).questions]
+    head = f"# What is open\n\n{state['message']}\n\nThe best draft is that of round {number}."
+    return f"{head}\n\n" + ("\n".join(lines) or "Nothing was found in it.") + "\n"

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol
 
 from agentos.documents.findings import Finding, blocks_approval
 from agentos.documents.review_log import Review
-from agentos.documents.verdict import Decision, Verdict, VerdictError, parse_verdict, verdict_json
+from agentos.documents.verdict import VerdictError, parse_verdict, read_verdict, verdict_json
 from agentos.errors import BadInput, ModelFormat
 from agentos.providers import Completion
 from agentos.task import State
-from agentos.wording import count
 from agentos.workflows.kind import Kind
-from agentos.workflows.prompts import render_prompt
+from agentos.workflows.loop import Ending, end_of_review, end_of_validation, findings_of, follow, latest_review
 from agentos.workflows.state import DraftingState, RoundState
 
 FORMAT_ATTEMPTS = 2
@@ -38,12 +37,28 @@ class Ask(Protocol):
     ) -> Awaitable[Completion]: ...
 
 
+class Prompts(Protocol):
+    """What the models of a workflow are told."""
+
+    @property
+    def template(self) -> str:
+        """The form of the document."""
+
+    def render(self, role: str, inputs: Mapping[str, str]) -> str:
+        """Fill the prompt of a role."""
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """What the steps need from outside the state."""
 
     kind: Kind
     ask: Ask
+    prompts: Prompts
+    gather: Callable[[str], str]
+    """Return what of the repository bears on a source."""
+    check: Callable[[str, str, str], Sequence[Finding]]
+    """Check a draft mechanically against its source, the previous draft and the repository."""
     max_rounds: int
     today: Callable[[], str]
     stamp: str
@@ -55,10 +70,10 @@ Update = dict[str, Any]
 
 
 async def load(state: DraftingState, context: Context) -> Update:
-    """Refuse a source that is no usable spec."""
+    """Refuse a source that is no usable spec, and gather what the drafter has to know of the repository."""
     if defects := context.kind.find_defects(state["source"]):
         raise BadInput(f"Invalid spec format: {'; '.join(defects)}")
-    return {"decision": ""}
+    return {"decision": "", "material": context.gather(state["source"])}
 
 
 async def draft(state: DraftingState, context: Context) -> Update:
@@ -67,11 +82,14 @@ async def draft(state: DraftingState, context: Context) -> Update:
     inputs = {
         "item": state["item"],
         context.kind.source: state["source"],
+        "template": context.prompts.template,
+        # A checkpoint of an earlier version has none.
+        "material": state.get("material", ""),
         "previous_draft": rounds[-1]["draft"] if rounds else "",
-        "findings": json.dumps(_open_findings(rounds[-1]), ensure_ascii=False) if rounds else "",
+        "findings": _as_json(findings_of(rounds[-1])) if rounds else "",
     }
     answer = await _ask(context, "draft", len(rounds) + 1, 1, inputs, schema="")
-    text = answer.text.strip()
+    text = context.kind.unwrap(answer.text).strip()
     if not text:
         raise ModelFormat("the drafter gave an empty answer; run again, or name another --drafter")
     if len(text) > DRAFT_LIMIT:
@@ -79,7 +97,14 @@ async def draft(state: DraftingState, context: Context) -> Update:
             f"the drafter gave {len(text)} characters, the limit is {DRAFT_LIMIT}; name another --drafter"
         )
     new = RoundState(
-        draft=text + "\n", drafter=answer.model, problems=[], verdict="", answer="", reviewer="", reviewed_on=""
+        draft=text + "\n",
+        drafter=answer.model,
+        problems=[],
+        verdict="",
+        fates={},
+        answer="",
+        reviewer="",
+        reviewed_on="",
     )
     return {"rounds": [*rounds, new], "calls": state["calls"] + 1}
 
@@ -87,49 +112,48 @@ async def draft(state: DraftingState, context: Context) -> Update:
 async def validate(state: DraftingState, context: Context) -> Update:
     """Check the draft by machine, so that no reviewer is paid for what a rule can see."""
     *earlier, current = state["rounds"]
-    previous = earlier[-1]["draft"] if earlier else ""
-    findings = context.kind.check(current["draft"], state["source"], previous)
+    findings = context.check(current["draft"], state["source"], earlier[-1]["draft"] if earlier else "")
     problems = [_as_data(finding) for finding in findings if blocks_approval(finding)]
     rounds = [*earlier, RoundState(**{**current, "problems": problems})]
-    is_last = len(rounds) >= context.max_rounds or current["draft"] == previous
-    if problems and is_last:
-        return {
-            "rounds": rounds,
-            "decision": State.NEEDS_REVISION.value,
-            "message": f"{count(len(problems), 'finding')} of the mechanical check still open: {problems[0]['text']}",
-        }
-    return {"rounds": rounds}
+    return {"rounds": rounds, **_ended(end_of_validation(rounds, context.max_rounds))}
 
 
 async def review(state: DraftingState, context: Context) -> Update:
-    """Have the draft judged by the reviewer, who sees the source and the draft and nothing else."""
+    """Have the draft judged by the reviewer, who sees the source, the draft and what was found in it before."""
     *earlier, current = state["rounds"]
-    inputs = {"item": state["item"], context.kind.source: state["source"], "draft": current["draft"]}
+    last = latest_review(earlier)
+    inputs = {
+        "item": state["item"],
+        context.kind.source: state["source"],
+        "draft": current["draft"],
+        "earlier_findings": _as_json(findings_of(last)) if last else "",
+    }
     calls = state["calls"]
     complaint = ""
     for attempt in range(1, FORMAT_ATTEMPTS + 1):
         answer = await _ask(context, "review", len(state["rounds"]), attempt, inputs, schema="verdict")
         calls += 1
         try:
-            verdict = parse_verdict(answer.text)
+            verdict = read_verdict(answer.text)
             break
         except VerdictError as error:
             complaint = str(error)
     else:
         raise ModelFormat(f"no usable verdict in {FORMAT_ATTEMPTS} answers of the reviewer: {complaint}")
+    tracked = follow(verdict, earlier, current["draft"])
+    verdict = replace(verdict, findings=tracked.findings)
     judged = RoundState(
         **{
             **current,
             "verdict": verdict_json(verdict),
+            "fates": tracked.to_json(),
             "answer": answer.text,
             "reviewer": answer.model,
             "reviewed_on": context.today(),
         }
     )
     rounds = [*earlier, judged]
-    # A drafter that gives the same text again will go on to: further rounds would be paid for nothing.
-    is_last = len(rounds) >= context.max_rounds or bool(earlier and earlier[-1]["draft"] == current["draft"])
-    return {"rounds": rounds, "calls": calls, **_decide(verdict, len(rounds), is_last)}
+    return {"rounds": rounds, "calls": calls, **_ended(end_of_review(verdict, rounds, context.max_rounds))}
 
 
 async def finalise(state: DraftingState, context: Context) -> Update:
@@ -155,41 +179,12 @@ def reviews_of(state: DraftingState) -> list[Review]:
     ]
 
 
-def best_round(state: DraftingState) -> RoundState | None:
-    """Return the round with the fewest findings that block approval, reviewed ones first; of equals, the last."""
-    return min(
-        reversed(state["rounds"]), key=lambda entry: (not entry["verdict"], _count_blocking(entry)), default=None
-    )
+def _ended(ending: Ending) -> Update:
+    return {"decision": str(ending.decision), "message": ending.message}
 
 
-def _count_blocking(entry: RoundState) -> int:
-    if not entry["verdict"]:
-        return len(entry["problems"])
-    return sum(blocks_approval(finding) for finding in parse_verdict(entry["verdict"]).findings)
-
-
-def _decide(verdict: Verdict, rounds: int, is_last: bool) -> Update:
-    match verdict.decision:
-        case Decision.APPROVED:
-            return {"decision": State.APPROVED.value, "message": verdict.summary}
-        case Decision.DISCUSS:
-            asked = verdict.questions[0] if verdict.questions else verdict.summary
-            return {"decision": State.NEEDS_DISCUSSION.value, "message": asked}
-        case Decision.REVISE if is_last:
-            blocking = [finding for finding in verdict.findings if blocks_approval(finding)]
-            first = blocking[0].text if blocking else verdict.summary
-            return {
-                "decision": State.NEEDS_REVISION.value,
-                "message": f"not approved in {count(rounds, 'round')}: {first}",
-            }
-        case _:
-            return {"decision": ""}
-
-
-def _open_findings(entry: RoundState) -> list[dict[str, str]]:
-    if not entry["verdict"]:
-        return entry["problems"]
-    return [_as_data(finding) for finding in parse_verdict(entry["verdict"]).findings]
+def _as_json(findings: Sequence[Finding]) -> str:
+    return json.dumps([_as_data(finding) for finding in findings], ensure_ascii=False)
 
 
 def _as_data(finding: Finding) -> dict[str, str]:
@@ -201,5 +196,5 @@ def _ask(
 ) -> Awaitable[Completion]:
     kind = context.kind
     node = kind.nodes[1] if role == "draft" else kind.nodes[3]
-    prompt = render_prompt(kind.package, role, inputs)
+    prompt = context.prompts.render(role, inputs)
     return context.ask(role=role, node=node, round=round, attempt=attempt, prompt=prompt, inputs=inputs, schema=schema)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
@@ -12,17 +12,29 @@ from typing import TYPE_CHECKING, Any, cast
 
 from agentos.artefacts import Publication
 from agentos.checkpoints import Identity, examine, remember_blank
-from agentos.task import Outcome, State, Task, Workflow
+from agentos.codemap import select_material
+from agentos.documents.findings import Finding
+from agentos.documents.verdict import parse_verdict
+from agentos.errors import BadInput, UsageError
+from agentos.task import Failure, Outcome, State, Task, Workflow
 from agentos.workflows.catalogue import kind_of
 from agentos.workflows.graph import build_graph
+from agentos.workflows.kind import Kind
 from agentos.workflows.lineage import artefacts_of
+from agentos.workflows.loop import best_round, findings_of, say_finding
 from agentos.workflows.nodes import Ask, Context
+from agentos.workflows.overrides import Overrides, load_overrides
+from agentos.workflows.prompts import render_prompt
+from agentos.workflows.repository_tree import RepositoryTree
 from agentos.workflows.saver import InlineSaver, OpenCheckpoint, make_blank, open_checkpoint
-from agentos.workflows.state import DraftingState, initial_state
+from agentos.workflows.state import DraftingState, RoundState, initial_state
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
     from langgraph.graph.state import CompiledStateGraph
+
+
+MOST_FINDINGS = 20
 
 
 class Drained(Exception):
@@ -50,13 +62,66 @@ async def run_job(job: Job, ask: Ask, observe: Callable[[str, str], None], notic
     if warning := examine(job.checkpoint, identity):
         notice(warning)
     with open_checkpoint(job.checkpoint, identity, job.make_saver) as checkpoint:
-        context = Context(kind, ask, job.max_rounds, _today, _stamp(identity), observe)
+        context = _context(kind, job, identity, ask, observe)
         state = await _run_graph(job, checkpoint, context)
         outcome = _outcome(state)
         checkpoint.complete(outcome.to_json())
         observe("decided", outcome.state)
     job.publication.prepare(artefacts_of(kind, state))
     return outcome
+
+
+def _context(
+    kind: Kind,
+    job: Job,
+    identity: Identity,
+    ask: Ask,
+    observe: Callable[[str, str], None],
+) -> Context:
+    repository = Path(job.publication.repository)
+    tree = RepositoryTree(repository)
+
+    def check(draft: str, source: str, previous: str) -> Sequence[Finding]:
+        return kind.check(draft, source, previous, tree)
+
+    def gather(source: str) -> str:
+        material = select_material(repository, source)
+        observe("gathered", material.explanation)
+        return material.text
+
+    return Context(
+        kind=kind,
+        ask=ask,
+        prompts=_Prompts(kind.package, _load_overrides(repository, kind.workflow)),
+        gather=gather,
+        check=check,
+        max_rounds=job.max_rounds,
+        today=_today,
+        stamp=_stamp(identity),
+        observe=observe,
+    )
+
+
+def _load_overrides(repository: Path, workflow: Workflow) -> Overrides:
+    try:
+        return load_overrides(repository, workflow)
+    except UsageError as error:
+        raise BadInput(str(error)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Prompts:
+    """The prompts and the template that hold in a repository."""
+
+    package: str
+    overrides: Overrides
+
+    @property
+    def template(self) -> str:
+        return self.overrides.template
+
+    def render(self, role: str, inputs: Mapping[str, str]) -> str:
+        return render_prompt(self.package, role, inputs, self.overrides.prompt(role))
 
 
 async def _run_graph(job: Job, checkpoint: OpenCheckpoint, context: Context) -> DraftingState:
@@ -85,7 +150,23 @@ def compiled_graph(workflow: Workflow) -> CompiledStateGraph[DraftingState, Cont
 
 
 def _outcome(state: DraftingState) -> Outcome:
-    return Outcome(State(state["decision"]), state["message"], None, len(state["rounds"]), state["calls"])
+    rounds, decision = state["rounds"], state["decision"]
+    best = rounds[-1] if decision == State.APPROVED else best_round(rounds)
+    is_stalled = decision == Failure.REVIEW_STALL
+    return Outcome(
+        State.FAILED if is_stalled else State(decision),
+        state["message"],
+        Failure.REVIEW_STALL if is_stalled else None,
+        len(rounds),
+        state["calls"],
+        findings=tuple(say_finding(finding) for finding in findings_of(best)[:MOST_FINDINGS]) if best else (),
+        questions=_questions(rounds[-1]) if decision == State.NEEDS_DISCUSSION else (),
+    )
+
+
+def _questions(last: RoundState) -> tuple[str, ...]:
+    verdict = parse_verdict(last["verdict"])
+    return verdict.questions[:MOST_FINDINGS] or (verdict.summary,)
 
 
 def _stamp(identity: Identity) -> str:

@@ -13,7 +13,9 @@ class RoundState(TypedDict):
     problems: list[dict[str, str]]
     """Findings of the mechanical check, as JSON data."""
     verdict: str
-    """The review in its JSON form, empty when the draft did not get that far."""
+    """The review in its JSON form with lasting ids, empty when the draft did not get that far."""
+    fates: dict[str, str]
+    """What became of every known finding in this review, by id."""
     answer: str
     """What the verdict was read from, as the reviewer gave it."""
     reviewer: str
@@ -25,9 +27,11 @@ class DraftingState(TypedDict):
 
     item: str
     source: str
+    material: str
+    """What of the repository the drafter is shown: gathered once, so that a resumed item asks the same questions."""
     rounds: list[RoundState]
     decision: str
-    """How the loop ended: a state of the item, empty while it goes on."""
+    """How the loop ended: a state of the item or `review-stall`, empty while it goes on."""
     message: str
     final: str
     calls: int
@@ -35,4 +39,4 @@ class DraftingState(TypedDict):
 
 def initial_state(item: str, source: str) -> DraftingState:
     """Return the state an item starts with."""
-    return DraftingState(item=item, source=source, rounds=[], decision="", message="", final="", calls=0)
+    return DraftingState(item=item, source=source, material="", rounds=[], decision="", message="", final="", calls=0)

@@ -312,13 +312,6 @@ def test_a_label_names_its_item(world: World) -> None:
     assert "1 approved" in world.run("lld-workflow", "--ids", "LLD-2").stdout
 
 
-def test_a_drafter_that_repeats_itself_ends_the_loop(world: World) -> None:
-    ended = world.run("lld-workflow", "--issue", "1", "--reviewer", "offline:fault=revise", "--max-rounds", "9")
-    assert "1 need revision" in ended.stdout
-    rounds = len(list((world.repo / "docs/lineage/active/1-lld").glob("*-draft.md")))
-    assert rounds < 9
-
-
 def test_a_redo_that_was_stopped_says_which_items_are_left(world: World) -> None:
     assert world.run("lld-workflow", "--all").code == 0
     with world.start("lld-workflow", "--all", "--redo", "--drafter", "offline:fault=hang@2") as running:

@@ -126,7 +126,8 @@ def test_designs_that_cannot_be_approved_end_honestly(make_world: Callable[..., 
     assert "1 approved, 1 need revision, 1 need discussion" in ended.stdout
     assert [path.name for path in (world.repo / "docs/lld/active").iterdir()] == ["LLD-001.md"]
     papers = sorted(path.name for path in (world.repo / "docs/lineage/active/2-lld").iterdir())
-    assert papers[-1].endswith("-best-draft.md")
+    assert papers[-2].endswith("-best-draft.md")
+    assert papers[-1].endswith("-open.md")
     again = world.run("lld-workflow", "--all")
     assert "3 already complete" in again.stdout
 

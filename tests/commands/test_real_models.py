@@ -56,7 +56,7 @@ def test_the_backlog_ends_as_by_rules_and_costs_what_the_server_bills(
             running.ends_within(SLOWEST)
             ended = running.finish()
         assert ended.code == 0, ended.text
-        assert "8 approved, 1 need revision, 1 need discussion" in ended.stdout
+        assert "8 approved, 2 need discussion" in ended.stdout
         assert "Traceback" not in ended.text
         assert status_of(backlog) == offline_ends
         assert_the_books_agree(backlog.run_folders[-1], server, drafter, reviewer)

@@ -12,8 +12,7 @@ import pytest
 from agentos.documents.verdict import parse_verdict
 from agentos.errors import ProviderError, Sign
 from agentos.providers import Credential, Provider, Request, create_provider, parse_model_spec
-from agentos.workflows.prompts import render_prompt
-from tests.support import ISSUE, find_claude
+from tests.support import ISSUE, fill_prompt, find_claude
 
 VARIABLES = {"anthropic": "ANTHROPIC_API_KEY", "gemini": "GEMINI_API_KEY", "openai": "OPENAI_API_KEY"}
 MODELS = {"anthropic": "claude-haiku-4-5", "claude-cli": "haiku", "gemini": "gemini-2.5-flash", "openai": "gpt-5-mini"}
@@ -66,8 +65,9 @@ def test_a_question_is_answered_and_counted(live: tuple[str, Credential | None])
 
 def test_a_verdict_follows_the_schema(live: tuple[str, Credential | None]) -> None:
     model, credential = live
-    inputs = {"item": "7", "issue": ISSUE.format(number=7), "draft": "# 7 - Export\n\nNothing is designed yet.\n"}
-    asked = make_request(model, render_prompt("agentos.workflows.lld", "review", inputs), "verdict", 16_000)
+    draft = "# 7 - Export\n\nNothing is designed yet.\n"
+    prompt = fill_prompt("lld", "review", item="7", issue=ISSUE.format(number=7), draft=draft)
+    asked = make_request(model, prompt, "verdict", 16_000)
     answer = use(model, lambda provider: provider.complete(asked, credential))
     assert parse_verdict(answer.text).decision != "APPROVED"
 

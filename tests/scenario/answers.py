@@ -44,11 +44,14 @@ def recognise(texts: Sequence[str]) -> Recognised:
     return Recognised("\n\n".join(texts))
 
 
-def write_answer(recognised: Recognised, answers: Iterable[Answer]) -> str:
-    """Return the script's answer to a prompt, else what the offline rules say, else a fixed text."""
+def write_answer(recognised: Recognised, answers: Iterable[Answer], turn: int = 1) -> str:
+    """Return the script's answer to a prompt, else what the offline rules say, else a fixed text.
+
+    `turn` counts the calls of this purpose for this item.
+    """
     for answer in answers:
         if answer.purpose in ("*", recognised.purpose) and answer.item in ("", recognised.item):
-            return answer.text
+            return answer.texts[min(turn, len(answer.texts)) - 1] if answer.texts else answer.text
     return PLAIN_ANSWER if recognised.purpose == OTHER else _apply_rules(recognised.purpose, recognised.inputs)
 
 

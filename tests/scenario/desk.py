@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
+from collections import Counter
 from dataclasses import dataclass, replace
 
 from agentos.keys import fingerprint
@@ -46,6 +47,7 @@ class Desk:
         self._limits: dict[str, GroupLimits] = {}
         self._faults = FaultBook()
         self._changed = asyncio.Event()
+        self._turns: Counter[tuple[str, str]] = Counter()
         self._started = time.monotonic()
         ledger.start(script.window, self._started, time.time())
 
@@ -94,6 +96,11 @@ class Desk:
             return Refused(call, refusal, standing, entry)
         self.ledger.add(entry)
         return Admitted(call, recognised, standing, strike, group)
+
+    def take_turn(self, recognised: Recognised) -> int:
+        """Return how many answers of this purpose the item has had, this one included."""
+        self._turns[recognised.purpose, recognised.item] += 1
+        return self._turns[recognised.purpose, recognised.item]
 
     def settle(self, admitted: Admitted, output_tokens: int, status: int, has_left: bool) -> None:
         """Note the end of an answer."""

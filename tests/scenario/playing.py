@@ -92,10 +92,11 @@ class _Playing:
             return "All work and no play. " * (HUGE // 22 + 1), False
         if self._kind is Kind.BAD_JSON and self._strike and not self._strike.fault.in_stream:
             return BROKEN_JSON, False
+        turn = self._desk.take_turn(self._recognised)
         if self._recognised.purpose == OTHER:
-            text = write_answer(self._recognised, self._script.answer)
+            text = write_answer(self._recognised, self._script.answer, turn)
         else:
-            text = await asyncio.to_thread(write_answer, self._recognised, self._script.answer)
+            text = await asyncio.to_thread(write_answer, self._recognised, self._script.answer, turn)
         most = self._call.max_tokens * CHARACTERS_PER_TOKEN
         return (text[:most], True) if most and len(text) > most else (text, False)
 

@@ -39,7 +39,8 @@
     [[answer]]
     purpose = "lld.draft"     # lld.review, issue.draft, issue.review, other, or * for all
     item = "42"
-    text = "..."
+    text = "..."              # or
+    texts = ["...", "..."]    # one after the other for each item; the last one from then on
 
 Kinds that refuse a call, in the provider's own bytes: `rate-limit`, `daily-quota`, `spend-limit`, `billing` (no way
 to pay), `credit` (prepaid money is used up), `overloaded`, `capacity`, `auth`, `server-error`, `not-found`,
@@ -142,11 +143,12 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A fixed answer."""
+    """A fixed answer, or a series of them for each item."""
 
-    text: str
+    text: str = ""
     purpose: str = "*"
     item: str = ""
+    texts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,10 +242,10 @@ def _value(name: str, value: Any, where: str) -> Any:
         if not is_number or value != int(value) or value < 0:
             raise ScriptError(f"{where}: {name} must be a whole number from 0 up, not {value!r}")
         return int(value)
-    if name in ("at", "models"):
+    if name in ("at", "models", "texts"):
         wanted = int if name == "at" else str
         if not isinstance(value, list | tuple) or not all(type(entry) is wanted for entry in value):
-            raise ScriptError(f"{where}: {name} must be a list of {'call numbers' if name == 'at' else 'names'}")
+            raise ScriptError(f"{where}: {name} must be a list of {'call numbers' if name == 'at' else name}")
         return tuple(value)
     if name == "in_stream":
         if not isinstance(value, bool):
