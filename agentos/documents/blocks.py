@@ -265,9 +265,7 @@ def _stays_open(hidden: str, is_open: bool) -> bool:
 def render_outline(parts: Iterable[Part]) -> str:
     """Write the parts of a document."""
     chunks = [chunk for part in parts for chunk in _render_part(part)]
-    text = "\n\n".join(chunks) + "\n" if chunks else ""
-    # A byte order mark inside the document must not become the one before it.
-    return f"\n{text}" if text.startswith("\ufeff") else text
+    return "\n\n".join(chunks) + "\n" if chunks else ""
 
 
 def _render_part(part: Part) -> Iterator[str]:

@@ -71,8 +71,10 @@ class Item:
 
 
 def split_lines(text: str) -> list[str]:
-    """Split at line feeds only, without a byte order mark and without carriage returns."""
-    lines = text.lstrip("\ufeff").split("\n")
+    """Split at line feeds only; carriage returns, and byte order marks before a line, are no part of it."""
+    lines = text.split("\n")
+    if "\ufeff" in text:
+        lines = [line.lstrip("\ufeff") for line in lines]
     return [line.rstrip("\r") for line in lines] if "\r" in text else lines
 
 

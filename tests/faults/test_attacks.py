@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.faults import bombs, hostile_ids, planted_links, tampered_checkpoint, terminal_injection
+from tests.faults import bombs, hostile_ids, injected_issues, planted_links, tampered_checkpoint, terminal_injection
 
 BOMBS = ("file_of_50_megabytes", "one_line", "nested_lists", "brackets", "growing_fences", "headings")
 
@@ -32,3 +32,9 @@ def test_hostile_ids_are_refused_in_one_line(tmp_path: Path) -> None:
 def test_nothing_in_a_tampered_checkpoint_is_called(tmp_path: Path) -> None:
     figures = tampered_checkpoint.measure(seed=1, count=2, folder=tmp_path)
     assert not figures.misses, figures.to_json()
+
+
+def test_no_order_that_is_hidden_in_an_issue_turns_a_verdict(tmp_path: Path) -> None:
+    figures = injected_issues.measure(seed=1, count=100, folder=tmp_path)
+    assert not figures.misses, figures.to_json()
+    assert figures.values["reviews"] > figures.values["issues"]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from agentos.documents.answers import parse_answers, render_answers
 from agentos.documents.blocks import read_outline, render_outline
 from agentos.documents.brief import parse_brief
+from agentos.documents.dependencies import dependencies
 from agentos.documents.issue import parse_issue
 from agentos.documents.issue_spec import check_issue_spec
 from agentos.documents.lld import check_lld, coverage, parse_lld, render_lld, unwrap
@@ -55,10 +57,23 @@ def try_tables(text: str) -> None:
         assert all(len(row) == len(table.header) for row in table.rows)
 
 
+def try_answers(text: str) -> None:
+    """Read answers of people; what is written reads back equal."""
+    answers = parse_answers(text)
+    assert parse_answers(render_answers("LLD-7", answers)) == answers
+
+
+def try_dependencies(text: str) -> None:
+    """Read what an issue depends on."""
+    assert len(set(dependencies(text))) == len(dependencies(text))
+
+
 TARGETS: Mapping[str, Callable[[str], None]] = {
     "lld": try_lld,
     "issue": try_issue,
     "brief": try_brief,
     "markdown": try_markdown,
     "tables": try_tables,
+    "answers": try_answers,
+    "dependencies": try_dependencies,
 }

@@ -14,6 +14,20 @@ _MARKS = (
     '|\\|&#38;|{|}|[|]|"|:|, |---\n|===\n|\x00|\ud800|\ufeff|\u00a0|\u2028'
 )
 MARKS = (*_MARKS.split("|"), "|", "|---|---|\n")
+_PARTS = (
+    *(
+        "# 42 - Export\n",
+        "## 1. Context & Goal\n",
+        "* **Status:** Draft\n",
+        "### Open Questions\n",
+        "## 2. Proposed Changes\n",
+    ),
+    *("### 2.1 Files Changed\n", "| File | Change Type | Description |\n|---|---|---|\n", "| `a/b.py` | Add | x |\n"),
+    *("### 2.7 Architecture Decisions\n", "## 3. Requirements\n", "1. R1: it works\n", "### 10.1 Test Scenarios\n"),
+    *("| ID | Requirement | Scenario |\n|---|---|---|\n", "| 010 | R1 | x |\n", "## 12. Definition of Done\n"),
+    *("## Appendix: Review Log\n", "### Review #1 (REVISE)\n", "**Final Status:** APPROVED\n", "Here is the design:\n"),
+    *("## Acceptance Criteria\n", "## Answer, today\n", "Depends on: #7, #9 and audit-trail\n", "Blocked by: None\n"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +40,7 @@ class Target:
 
 
 TARGETS: Mapping[str, Target] = {
-    **{name: Target(read, ()) for name, read in lld_targets.TARGETS.items()},
+    **{name: Target(read, (), (*MARKS, *_PARTS)) for name, read in lld_targets.TARGETS.items()},
     "verdict": Target(
         read_verdict,
         VerdictError,
