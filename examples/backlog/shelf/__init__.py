@@ -1,0 +1,3 @@
+"""Shelf lends out tools, tents and cake tins."""
+
+__version__ = "1.6"

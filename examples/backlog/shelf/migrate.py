@@ -1,0 +1,24 @@
+"""Bring the database to the newest schema."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+
+
+def pending(connection: sqlite3.Connection) -> list[tuple[int, Path]]:
+    """Return the migrations that have not run yet, in order."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    numbered = sorted((int(path.name.split("_")[0]), path) for path in MIGRATIONS.glob("*.sql"))
+    return [(number, path) for number, path in numbered if number > version]
+
+
+def migrate(connection: sqlite3.Connection) -> int:
+    """Run what is pending and return the version that the database then has."""
+    for number, path in pending(connection):
+        connection.executescript(path.read_text("utf-8"))
+        connection.execute(f"PRAGMA user_version = {number}")
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(version)

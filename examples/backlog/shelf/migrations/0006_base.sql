@@ -1,0 +1,10 @@
+CREATE TABLE items (id INTEGER PRIMARY KEY, name TEXT NOT NULL, shelf TEXT NOT NULL DEFAULT '');
+CREATE TABLE members (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, pin TEXT NOT NULL DEFAULT '');
+CREATE TABLE loans (
+    id INTEGER PRIMARY KEY,
+    item_id INTEGER NOT NULL REFERENCES items (id),
+    member_id INTEGER NOT NULL REFERENCES members (id),
+    lent_on TEXT NOT NULL,
+    due_on TEXT NOT NULL,
+    returned_on TEXT
+);
