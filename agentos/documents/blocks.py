@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -109,24 +110,27 @@ def read_outline(lines: Sequence[Line]) -> tuple[Part, ...]:
     starts = [n for n, line in enumerate(lines) if line.kind is Kind.HEADING]
     first = lines[0].number if lines else 1
     opening = lines[: starts[0]] if starts else lines
-    parts = [Part(0, "", read_blocks(opening), first, first + len(opening) - 1)]
+    # A comment may end in the line of a heading; it belongs to the part in which it begins.
+    comments = _read_comments(lines)
+    parts = [Part(0, "", _read_blocks(opening, comments), first, first + len(opening) - 1)]
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=False):
         head = lines[start]
-        parts.append(Part(head.level, head.text, read_blocks(lines[start:end]), head.number, lines[end - 1].number))
+        blocks = _read_blocks(lines[start:end], comments)
+        parts.append(Part(head.level, head.text, blocks, head.number, lines[end - 1].number))
     return tuple(parts)
 
 
-def read_blocks(lines: Sequence[Line]) -> tuple[Block, ...]:
-    """Return the blocks of lines among which only the first may be a heading; a comment precedes what holds it."""
-    hidden = _read_comments(lines)
+def _read_blocks(lines: Sequence[Line], comments: deque[Comment]) -> tuple[Block, ...]:
+    """Return the blocks of lines among which only the first may be a heading; a comment precedes what holds it.
+
+    What begins in these lines is taken from the comments.
+    """
     blocks: list[Block] = []
-    at = 0
     index = 0
     while index < len(lines):
         block, index = _read_block(lines, index)
-        while at < len(hidden) and hidden[at][0] < index:
-            blocks.append(hidden[at][1])
-            at += 1
+        while comments and comments[0].line <= lines[index - 1].number:
+            blocks.append(comments.popleft())
         if block is not None:
             blocks.append(block)
     return tuple(blocks)
@@ -224,9 +228,9 @@ def _entry(line: Line, text: str) -> Entry:
     return Entry(marker, body, is_checked, (), line.number)
 
 
-def _read_comments(lines: Sequence[Line]) -> list[tuple[int, Comment]]:
-    """Return the comments with the index of the line on which each begins."""
-    found: list[tuple[int, Comment]] = []
+def _read_comments(lines: Sequence[Line]) -> deque[Comment]:
+    """Return the comments in order."""
+    found: deque[Comment] = deque()
     rows: list[str] = []
     start, is_open = 0, False
     for index, line in enumerate(lines):
@@ -237,10 +241,10 @@ def _read_comments(lines: Sequence[Line]) -> list[tuple[int, Comment]]:
         rows.append(line.hidden.rstrip("\r"))
         is_open = _stays_open(line.hidden, is_open)
         if not is_open:
-            found.append((start, Comment(tuple(rows), lines[start].number)))
+            found.append(Comment(tuple(rows), lines[start].number))
             rows = []
     if rows:
-        found.append((start, Comment(tuple(_without_end(rows)), lines[start].number)))
+        found.append(Comment(tuple(_without_end(rows)), lines[start].number))
     return found
 
 
