@@ -188,9 +188,12 @@ class ForkServer:
     def _last_words(self) -> str:
         try:
             lines = self._log.read_text("utf-8", "replace").strip().splitlines()
+            is_full = os.statvfs(self._log.parent).f_bavail == 0
         except OSError:
-            lines = []
-        return f" ({lines[-1][:200]})" if lines else ""
+            return ""
+        if lines:
+            return f" ({lines[-1][:200]})"
+        return " (the disk is full)" if is_full else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -224,7 +224,8 @@ class ProcessWorkers:
             # A worker that has reported is as good as gone; only the end of a silent one has to be looked at.
             ended = None if report is not None else await worker.ended
         except (ForkServerDied, OSError) as error:
-            return Exit(None, str(error), was_stopped=running.was_stopped or self._is_stopping, is_server_lost=True)
+            reason = str(error) if isinstance(error, ForkServerDied) else await _describe_loss(worker)
+            return Exit(None, reason, was_stopped=running.was_stopped or self._is_stopping, is_server_lost=True)
         finally:
             del self._running[id(running)]
             if watch is not None:
@@ -287,6 +288,15 @@ class ProcessWorkers:
         await self._gateway.close()
         if self._server is not None:
             self._server.close()
+
+
+async def _describe_loss(worker: Worker) -> str:
+    """Say how a worker ended whose channel broke before it began, as when there was no room to rehearse."""
+    try:
+        async with asyncio.timeout(LOOK_EVERY):
+            return (await worker.ended).describe()
+    except (TimeoutError, ForkServerDied):
+        return "the worker was lost before it began; see that the disk has room and run again"
 
 
 def _make_exit(report: Message | None, ended: Ended | None, running: _Running, limit: float | None) -> Exit:
