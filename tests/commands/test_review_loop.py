@@ -9,6 +9,7 @@ import pytest
 
 from agentos.documents.findings import Category, Finding, Tier
 from agentos.documents.verdict import CoverageRow, Decision, Verdict, verdict_json
+from agentos.providers.offline.drafter import write_draft
 from tests.commands.asking import command, key, status_of, summary_of, write_keys
 from tests.scenario import serve
 from tests.support import World
@@ -87,12 +88,9 @@ def run(world: World, reviews: Sequence[str], drafts: Sequence[str] = (), *more:
 
 def drafts_of(world: World, amount: int) -> list[str]:
     """Return designs that pass the mechanical check and differ from each other."""
-    offline = world.run("lld-workflow", "--all", "--quiet")
-    assert offline.code == 0, offline.text
-    first = next((world.repo / "docs/lineage/active").glob("*/002-draft.md")).read_text("utf-8")
-    marked = [first.replace("## 12.", f"Revision {number} of this section.\n\n## 12.") for number in range(amount)]
-    (world.repo / "docs/lld/active").joinpath("LLD-001.md").unlink()
-    return marked
+    (source,) = (world.repo / "docs/issues").iterdir()
+    design = write_draft("lld.draft", {"item": "1", "issue": source.read_text("utf-8")})
+    return [design.replace("## 12.", f"Revision {number} of this section.\n\n## 12.") for number in range(amount)]
 
 
 @pytest.mark.parametrize("temper", TEMPERS)

@@ -159,7 +159,7 @@ def test_what_looks_like_a_key_in_an_issue_is_neither_shown_nor_kept(world: Worl
     assert any(name.endswith(".log") for name in texts)
     assert [name for name, text in texts.items() if LOOKALIKE in text] == []
     if "--json" in output:
-        assert json.loads(done.stdout)["counts"]["failed"] == 2
+        assert json.loads(done.stdout)["counts"]["failed"] == 3
 
 
 @pytest.mark.parametrize("argument", [f"--key={LOOKALIKE}", LOOKALIKE, f"--issue={LOOKALIKE} {LOOKALIKE}"])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.faults.figures import Figures, main, percentile
 from tests.faults.scene import fork, make_world, wait_child
-from tests.support import World
+from tests.support import World, wait_until
 
 WRITERS = 10
 PAUSE = 0.005
@@ -26,6 +26,7 @@ def measure(seed: int, count: int, folder: Path, writers: int = WRITERS) -> Figu
     stop = folder / "stop"
     readings = folder / "readings.json"
     reader = fork(lambda: _read_status(world, stop, readings))
+    wait_until((folder / "reading").exists, "the reader has begun")
     started = time.monotonic()
     pids = [fork(partial(_commit, world, number, count, folder)) for number in range(1, writers + 1)]
     codes = [wait_child(pid) for pid in pids]
@@ -81,6 +82,7 @@ def _read_status(world: World, stop: Path, readings: Path) -> None:
     from agentos.task import Workflow
 
     times = []
+    (stop.parent / "reading").touch()
     while not stop.exists():
         started = time.monotonic()
         rows = list(read_status(Home(world.home), world.repo, Workflow.LLD))
