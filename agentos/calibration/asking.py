@@ -19,7 +19,6 @@ from agentos.task import Workflow
 from agentos.workflows.catalogue import kind_of
 from agentos.workflows.nodes import Context, review
 from agentos.workflows.overrides import Overrides
-from agentos.workflows.prompts import render_prompt
 from agentos.workflows.state import RoundState, initial_state
 
 REPOSITORY = "calibration"
@@ -160,7 +159,7 @@ class Examination:
         return Context(
             kind=kind_of(Workflow.LLD),
             ask=asker,
-            prompts=_Prompts(self._overrides),
+            prompts=self._overrides,
             gather=lambda _: "",
             check=lambda *_: (),
             max_rounds=1,
@@ -212,15 +211,3 @@ class _Asker:
             took = known.seconds if known else took
         self.seconds += took
         return answer.completion
-
-
-@dataclass(frozen=True, slots=True)
-class _Prompts:
-    overrides: Overrides
-
-    @property
-    def template(self) -> str:
-        return self.overrides.template
-
-    def render(self, role: str, inputs: Mapping[str, str]) -> str:
-        return render_prompt(kind_of(Workflow.LLD).package, role, inputs, self.overrides.prompt(role))

@@ -10,7 +10,6 @@ from agentos.documents.headings import plain
 from agentos.documents.markdown import Kind, scan, sections, split_lines
 from agentos.documents.tables import render_table
 from agentos.documents.verdict import Decision, Verdict
-from agentos.documents.words import normalise
 
 LOG_TITLE = "Appendix: Review Log"
 
@@ -80,19 +79,13 @@ def _render_review(review: Review, following: Review | None) -> str:
     return f"{head}\n\n{render_table(('ID', 'Tier', 'Section', 'Finding', 'Resolved?'), rows)}"
 
 
-def is_still_open(finding: Finding, following: Review) -> bool:
-    """Tell whether the next review found the same thing again."""
-    for other in following.verdict.findings:
-        if normalise(other.text) == normalise(finding.text):
-            return True
-        if other.id == finding.id and other.section == finding.section and other.category is finding.category:
-            return True
-    return False
+def _is_still_open(finding: Finding, following: Review) -> bool:
+    return any(other.id == finding.id for other in following.verdict.findings)
 
 
 def _became(finding: Finding, review: Review, following: Review | None) -> str:
     if following is not None:
-        if is_still_open(finding, following):
+        if _is_still_open(finding, following):
             return f"NO - found again in review #{following.number}"
         return f"YES - not found again in review #{following.number}"
     if finding.tier is Tier.SUGGESTION:

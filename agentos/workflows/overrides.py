@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from agentos.documents.markdown import scan, sections
 from agentos.errors import BadInput, UsageError
 from agentos.files import list_names, read_regular
 from agentos.task import Workflow
-from agentos.workflows.prompts import load_prompt, load_template, split_prompt, used_inputs
+from agentos.workflows.prompts import load_prompt, load_template, render_prompt, split_prompt, used_inputs
 
 PROMPTS = ".agentos/prompts"
 TEMPLATES = ".agentos/templates"
@@ -36,7 +37,7 @@ _MEANT_AS_PLACE = re.compile(r"(?<!\$)\{\{([^{}\n]{0,80})\}\}")
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """What a repository puts in place of the built-in prompts and template of one workflow."""
+    """The prompts and the template of one workflow in one repository: its own, or the built-in ones."""
 
     workflow: Workflow
     draft: str | None = None
@@ -71,6 +72,10 @@ class Overrides:
     def prompt(self, role: str) -> str | None:
         """Return the repository's own prompt for `draft` or `review`, None for the built-in one."""
         return self.draft if role == "draft" else self.review
+
+    def render(self, role: str, inputs: Mapping[str, str]) -> str:
+        """Fill the prompt of a role that holds."""
+        return render_prompt(_PACKAGES[self.workflow], role, inputs, self.prompt(role))
 
 
 def load_overrides(repository: Path, workflow: Workflow) -> Overrides:

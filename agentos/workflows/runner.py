@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
@@ -24,7 +24,6 @@ from agentos.workflows.lineage import artefacts_of
 from agentos.workflows.loop import best_round, findings_of, say_finding
 from agentos.workflows.nodes import Ask, Context
 from agentos.workflows.overrides import Overrides, load_overrides
-from agentos.workflows.prompts import render_prompt
 from agentos.workflows.repository_tree import RepositoryTree
 from agentos.workflows.saver import InlineSaver, OpenCheckpoint, make_blank, open_checkpoint
 from agentos.workflows.state import DraftingState, RoundState, initial_state
@@ -92,7 +91,7 @@ def _context(
     return Context(
         kind=kind,
         ask=ask,
-        prompts=_Prompts(kind.package, _load_overrides(repository, kind.workflow)),
+        prompts=_load_overrides(repository, kind.workflow),
         gather=gather,
         check=check,
         max_rounds=job.max_rounds,
@@ -107,21 +106,6 @@ def _load_overrides(repository: Path, workflow: Workflow) -> Overrides:
         return load_overrides(repository, workflow)
     except UsageError as error:
         raise BadInput(str(error)) from None
-
-
-@dataclass(frozen=True, slots=True)
-class _Prompts:
-    """The prompts and the template that hold in a repository."""
-
-    package: str
-    overrides: Overrides
-
-    @property
-    def template(self) -> str:
-        return self.overrides.template
-
-    def render(self, role: str, inputs: Mapping[str, str]) -> str:
-        return render_prompt(self.package, role, inputs, self.overrides.prompt(role))
 
 
 async def _run_graph(job: Job, checkpoint: OpenCheckpoint, context: Context) -> DraftingState:
