@@ -109,6 +109,14 @@ def remove_tree(path: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
+def is_inside(path: Path, folder: Path) -> bool:
+    """Tell whether a path, its links followed, lies in a folder; one whose links go round does not."""
+    try:
+        return path.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):
+        return False
+
+
 def list_names(folder: Path) -> frozenset[str]:
     """Return the names in a folder, none when it cannot be listed."""
     try:

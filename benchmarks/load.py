@@ -68,8 +68,8 @@ def make_items(count: int = ITEMS) -> list[list[Question]]:
 
 def _make_item(item: str, chance: random.Random) -> list[Question]:
     issue, draft, verdict = (_words(chance.randint(*span)) for span in ((100, 500), (400, 1_000), (60, 240)))
-    first = {"item": item, "issue": issue, "previous_draft": "", "findings": ""}
-    review = {"item": item, "issue": issue, "draft": draft}
+    first = {"item": item, "issue": issue, "template": "", "material": "", "previous_draft": "", "findings": ""}
+    review = {"item": item, "issue": issue, "draft": draft, "earlier_findings": ""}
     second = first | {"previous_draft": draft, "findings": verdict}
     return [
         Question(item, "draft", 1, render_prompt(PACKAGE, "draft", first), draft),

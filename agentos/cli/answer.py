@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from agentos.cli.parser import Parser
 from agentos.cli.workflow import repository_of
 from agentos.documents.answers import Answer, parse_answers, render_answers
 from agentos.errors import BadInput, UsageError
-from agentos.files import SHARED_FILE, read_regular, write_atomically
+from agentos.files import SHARED_FILE, is_inside, read_regular, write_atomically
 from agentos.home import Home, home_path, repository_key
 from agentos.inbox.answered import ANSWERS_LIMIT
 from agentos.places import answers_path
@@ -57,7 +58,8 @@ def answer(args: argparse.Namespace) -> int:
         document = {"schema": 1, "label": task.label, "answered": list(questions), "file": path}
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
     else:
-        run = f"{COMMANDS[task.workflow]} --issue {task.item}"
+        where = ("--repo", str(args.repo)) if args.repo is not None else ()
+        run = shlex.join((COMMANDS[task.workflow], *where, "--issue", task.item))
         print_clean(f"{task.label} is pending again; the answer is in {path}. Go on with: {run}\n")
     return 0
 
@@ -90,7 +92,9 @@ def _show(task: Task, record: Record, *, as_json: bool) -> int:
     if as_json:
         sys.stdout.write(json.dumps({"schema": 1, "label": task.label, "questions": list(questions)}, indent=2) + "\n")
         return 0
-    lines = [f"{task.label} waits for an answer:", *(f"  {number}. {text}" for number, text in enumerate(questions, 1))]
+    # A question is a stranger's text: on one line it cannot pass for a line of ours.
+    asked = (f"  {number}. {' '.join(text.split())}" for number, text in enumerate(questions, 1))
+    lines = [f"{task.label} waits for an answer:", *asked]
     lines.append(f"Answer with: agentos answer {task.label} --text '...' or --file FILE")
     print_clean("\n".join(lines) + "\n")
     return 0
@@ -148,7 +152,7 @@ def _write(repository: Path, task: Task, new: Answer) -> str:
     name = answers_path(task.workflow, task.item)
     path = repository / name
     try:
-        if not path.resolve().is_relative_to(repository.resolve()):
+        if not is_inside(path, repository):
             raise UsageError(f"{name}: leads outside the repository; remove the link and answer again")
         path.parent.mkdir(parents=True, exist_ok=True)
         before = parse_answers(read_regular(path, ANSWERS_LIMIT).decode("utf-8", "replace")) if path.exists() else ()

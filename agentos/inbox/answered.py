@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agentos.documents.answers import parse_answers, with_answers
 from agentos.errors import BadInput
-from agentos.files import list_names, read_regular
+from agentos.files import is_inside, list_names, read_regular
 from agentos.inbox import Collected, Inbox, Source
 from agentos.places import answers_path
 from agentos.task import Task, Workflow
@@ -51,7 +51,7 @@ class AnsweredInbox:
         path = self._repository / answers_path(task.workflow, task.item)
         if path.name not in self._names:
             return b""
-        if not path.resolve().is_relative_to(self._repository.resolve()):
+        if not is_inside(path, self._repository):
             raise BadInput(f"{answers_path(task.workflow, task.item)}: leads outside the repository; remove the link")
         return read_regular(path, ANSWERS_LIMIT)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from agentos.errors import BadInput, InvalidIdentifier, UsageError
-from agentos.files import read_regular
+from agentos.files import is_inside, read_regular
 from agentos.inbox import Collected, Reject, Source
 from agentos.task import Task, Workflow
 from agentos.workflows.parallel.input_sanitizer import sanitize_identifier
@@ -73,15 +73,9 @@ class DirectoryInbox:
 
     def _read(self, task: Task) -> bytes:
         path = self._repository / task.source
-        if self._file is None and path.is_symlink() and not self._is_inside(path):
+        if self._file is None and path.is_symlink() and not is_inside(path, self._repository):
             raise BadInput(f"{path.name}: is a link that leaves the repository; copy the file there instead")
         return read_regular(path, INPUT_LIMIT)
-
-    def _is_inside(self, path: Path) -> bool:
-        try:
-            return path.resolve().is_relative_to(self._repository.resolve())
-        except (OSError, RuntimeError):
-            return False
 
     def _identify(self, name: str, source: str) -> Task | Reject:
         stem = name.removesuffix(".md")

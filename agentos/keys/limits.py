@@ -86,8 +86,11 @@ def after_fault(
     """Return how a group stands after a failed call that was started at a time, with so many in the last minute."""
     match error.sign:
         case Sign.RATE_LIMIT:
-            known = _be_told(standing, error, window, now) or _learn(standing, in_window, window, now)
-            return _rest(known, error, CUT, started, now)
+            told = _be_told(standing, error, window, now)
+            if told is not None:
+                # What is known exactly holds by its count; fewer calls at once would only waste it.
+                return _rest(told, error, 1.0, started, now)
+            return _rest(_learn(standing, in_window, window, now), error, CUT, started, now)
         case Sign.QUOTA:
             until = now + error.delay if error.delay else next_day(now)
             return replace(standing, resting_until=max(standing.resting_until, until), why=Sign.QUOTA)
@@ -111,8 +114,8 @@ def _rest(standing: Standing, error: ProviderError, cut: float, started: float, 
     changed = replace(
         standing, resting_until=max(standing.resting_until, now + delay), why=str(error.sign), strikes=strikes
     )
-    if started < standing.cut_at:
-        # It was under way when the ceiling was cut: the same episode.
+    if cut == 1.0 or started < standing.cut_at:
+        # Nothing to cut, or it was under way when the ceiling was cut: the same episode.
         return changed
     return replace(changed, ceiling=max(1.0, standing.ceiling * cut), is_cautious=True, cut_at=now)
 

@@ -159,11 +159,12 @@ class Summary:
         return f"Waiting: {', '.join(ids)}{more}. To go on without what they wait for: {command}"
 
     def filed_line(self) -> str:
-        """Say what was filed; empty when nothing was."""
-        filed = [entry for entry in self.entries if entry.filed is not None and not _is_unfiled(entry)]
-        shown = ", ".join(f"{e.task.label} as {e.filed.reference}" for e in filed[:LONGEST_KEPT] if e.filed)
-        more = f" and {len(filed) - LONGEST_KEPT} more" if len(filed) > LONGEST_KEPT else ""
-        return f"Filed: {shown}{more}." if filed else ""
+        """Say what was filed, and what was filed before with another text; empty when nothing was."""
+        filed = [(e.task.label, e.filed) for e in self.entries if e.filed is not None and not e.filed.problem]
+        new = [f"{label} as {entry.reference}" for label, entry in filed if not entry.remark]
+        old = [f"{label} as {entry.reference} ({entry.remark})" for label, entry in filed if entry.remark]
+        lists = (("Filed", new), ("Already filed", old))
+        return " ".join(f"{words}: {_enumerate(names)}." for words, names in lists if names)
 
     def unfiled_line(self) -> str:
         """Say what is approved and was not filed; empty when all was."""
@@ -187,7 +188,11 @@ class Summary:
     def answer_line(self) -> str:
         """Say how to answer what reviewers asked; empty when they asked nothing."""
         asked = [entry.task.label for entry in self.entries if entry.status == State.NEEDS_DISCUSSION]
-        return f"Answer with: agentos answer {asked[0]} --text '...'; then run again." if asked else ""
+        if not asked:
+            return ""
+        place = self.retry.index("--repo") if "--repo" in self.retry else len(self.retry)
+        where = shlex.join(self.retry[place : place + 2])
+        return f"Answer with: agentos answer {asked[0]} {where + ' ' if where else ''}--text '...'; then run again."
 
     def _kept_lines(self) -> list[str]:
         """Say which approved documents have findings in their review log."""
@@ -280,6 +285,11 @@ class Summary:
         for number, entry in enumerate(self.entries):
             yield f"{',' if number else ''}\n{redact_json(json.dumps(_entry_to_json(entry)))}"
         yield "\n]}\n"
+
+
+def _enumerate(names: list[str]) -> str:
+    more = f" and {len(names) - LONGEST_KEPT} more" if len(names) > LONGEST_KEPT else ""
+    return f"{', '.join(names[:LONGEST_KEPT])}{more}"
 
 
 def _findings(entry: Entry) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from agentos.documents.tracking import Fate
 from agentos.documents.verdict import parse_verdict, render_verdict
 from agentos.task import State
 from agentos.workflows.kind import Kind
-from agentos.workflows.loop import best_round, findings_of, say_finding
+from agentos.workflows.loop import findings_of, last_word, say_finding
 from agentos.workflows.state import DraftingState, RoundState
 
 
@@ -25,9 +25,9 @@ def artefacts_of(kind: Kind, state: DraftingState) -> Artefacts:
             papers.append(("verdict", _render_review(entry, title)))
     if state["decision"] == State.APPROVED:
         papers.append(("final", state["final"]))
-    elif best := best_round(state["rounds"]):
-        papers.append(("best-draft", best["draft"]))
-        papers.append(("open", _render_open(state, best)))
+    elif telling := last_word(state["rounds"], state["decision"]):
+        papers.append(("best-draft", telling["draft"]))
+        papers.append(("open", _render_open(state, telling)))
     is_approved = state["decision"] == State.APPROVED
     return Artefacts(
         papers={f"{position:03d}-{name}.md": text for position, (name, text) in enumerate(papers, start=1)},
@@ -58,11 +58,12 @@ def _render_fates(entry: RoundState) -> str:
     return "\n\n## Since the last review\n\n" + "\n".join(lines)
 
 
-def _render_open(state: DraftingState, best: RoundState) -> str:
-    """Say what keeps the best draft from being approved."""
-    number = state["rounds"].index(best) + 1
-    lines = [f"- {say_finding(finding)}" for finding in findings_of(best)]
-    if best["verdict"]:
-        lines += [f"- Question: {' '.join(question.split())}" for question in parse_verdict(best["verdict"]).questions]
-    head = f"# What is open\n\n{state['message']}\n\nThe best draft is that of round {number}."
+def _render_open(state: DraftingState, telling: RoundState) -> str:
+    """Say what keeps the draft from being approved."""
+    number = state["rounds"].index(telling) + 1
+    lines = [f"- {say_finding(finding)}" for finding in findings_of(telling)]
+    if telling["verdict"]:
+        asked = parse_verdict(telling["verdict"]).questions
+        lines += [f"- Question: {' '.join(question.split())}" for question in asked]
+    head = f"# What is open\n\n{state['message']}\n\nThe draft beside this is that of round {number}."
     return f"{head}\n\n" + ("\n".join(lines) or "Nothing was found in it.") + "\n"

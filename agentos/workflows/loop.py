@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agentos.documents.findings import Category, Finding, Tier, blocks_approval
@@ -13,6 +13,8 @@ from agentos.wording import count
 from agentos.workflows.state import RoundState
 
 LONGEST_LINE = 300
+LOSSES = ("lost-", "shrunk")
+"""How the ids of findings begin that speak of what a revision lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,34 @@ def findings_of(entry: RoundState) -> tuple[Finding, ...]:
 def latest_review(rounds: Sequence[RoundState]) -> RoundState | None:
     """Return the last round that was reviewed."""
     return next((entry for entry in reversed(rounds) if entry["verdict"]), None)
+
+
+def basis_of(rounds: Sequence[RoundState]) -> RoundState | None:
+    """Return the round that the next draft revises, and is compared with: the last one that lost nothing.
+
+    Compared with a draft that was refused for what it lost, the same loss would pass the next time.
+    """
+    return next((entry for entry in reversed(rounds) if not any(map(_is_loss, entry["problems"]))), None)
+
+
+def _is_loss(problem: Mapping[str, str]) -> bool:
+    return problem["id"].startswith(LOSSES)
+
+
+def to_mend(rounds: Sequence[RoundState]) -> tuple[Finding, ...]:
+    """Return what the next draft has to resolve: what the last one was refused for, and what the last review found."""
+    if not rounds:
+        return ()
+    last, reviewed = rounds[-1], latest_review(rounds)
+    earlier = findings_of(reviewed) if reviewed is not None and reviewed is not last else ()
+    return (*findings_of(last), *earlier)
+
+
+def last_word(rounds: Sequence[RoundState], decision: str) -> RoundState | None:
+    """Return the round that says what is open: the one that decided, or the best where none did."""
+    if decision in (State.APPROVED, State.NEEDS_DISCUSSION):
+        return rounds[-1]
+    return best_round(rounds)
 
 
 def follow(verdict: Verdict, earlier: Sequence[RoundState], draft: str) -> Tracked:

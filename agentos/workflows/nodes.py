@@ -14,11 +14,24 @@ from agentos.errors import BadInput, ModelFormat
 from agentos.providers import Completion
 from agentos.task import State
 from agentos.workflows.kind import Kind
-from agentos.workflows.loop import Ending, end_of_review, end_of_validation, findings_of, follow, latest_review
+from agentos.workflows.loop import (
+    Ending,
+    basis_of,
+    end_of_review,
+    end_of_validation,
+    findings_of,
+    follow,
+    latest_review,
+    to_mend,
+)
 from agentos.workflows.state import DraftingState, RoundState
 
 FORMAT_ATTEMPTS = 2
 DRAFT_LIMIT = 1_000_000
+AGAIN = (
+    "You have answered this before, and your answer could not be read: {}. "
+    "Judge anew, and answer with the one JSON object only."
+)
 
 
 class Ask(Protocol):
@@ -79,14 +92,15 @@ async def load(state: DraftingState, context: Context) -> Update:
 async def draft(state: DraftingState, context: Context) -> Update:
     """Have the document written, or revised by what was found in the last round."""
     rounds = state["rounds"]
+    basis = basis_of(rounds)
     inputs = {
         "item": state["item"],
         context.kind.source: state["source"],
         "template": context.prompts.template,
         # A checkpoint of an earlier version has none.
         "material": state.get("material", ""),
-        "previous_draft": rounds[-1]["draft"] if rounds else "",
-        "findings": _as_json(findings_of(rounds[-1])) if rounds else "",
+        "previous_draft": basis["draft"] if basis else "",
+        "findings": _as_json(to_mend(rounds)) if rounds else "",
     }
     answer = await _ask(context, "draft", len(rounds) + 1, 1, inputs, schema="")
     text = context.kind.unwrap(answer.text).strip()
@@ -112,7 +126,8 @@ async def draft(state: DraftingState, context: Context) -> Update:
 async def validate(state: DraftingState, context: Context) -> Update:
     """Check the draft by machine, so that no reviewer is paid for what a rule can see."""
     *earlier, current = state["rounds"]
-    findings = context.check(current["draft"], state["source"], earlier[-1]["draft"] if earlier else "")
+    basis = basis_of(earlier)
+    findings = context.check(current["draft"], state["source"], basis["draft"] if basis else "")
     problems = [_as_data(finding) for finding in findings if blocks_approval(finding)]
     rounds = [*earlier, RoundState(**{**current, "problems": problems})]
     return {"rounds": rounds, **_ended(end_of_validation(rounds, context.max_rounds))}
@@ -131,7 +146,8 @@ async def review(state: DraftingState, context: Context) -> Update:
     calls = state["calls"]
     complaint = ""
     for attempt in range(1, FORMAT_ATTEMPTS + 1):
-        answer = await _ask(context, "review", len(state["rounds"]), attempt, inputs, schema="verdict")
+        again = f"\n{AGAIN.format(complaint)}\n" if complaint else ""
+        answer = await _ask(context, "review", len(state["rounds"]), attempt, inputs, schema="verdict", more=again)
         calls += 1
         try:
             verdict = read_verdict(answer.text)
@@ -192,9 +208,9 @@ def _as_data(finding: Finding) -> dict[str, str]:
 
 
 def _ask(
-    context: Context, role: str, round: int, attempt: int, inputs: Mapping[str, str], schema: str
+    context: Context, role: str, round: int, attempt: int, inputs: Mapping[str, str], schema: str, more: str = ""
 ) -> Awaitable[Completion]:
     kind = context.kind
     node = kind.nodes[1] if role == "draft" else kind.nodes[3]
-    prompt = context.prompts.render(role, inputs)
+    prompt = context.prompts.render(role, inputs) + more
     return context.ask(role=role, node=node, round=round, attempt=attempt, prompt=prompt, inputs=inputs, schema=schema)

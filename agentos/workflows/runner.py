@@ -21,7 +21,7 @@ from agentos.workflows.catalogue import kind_of
 from agentos.workflows.graph import build_graph
 from agentos.workflows.kind import Kind
 from agentos.workflows.lineage import artefacts_of
-from agentos.workflows.loop import best_round, findings_of, say_finding
+from agentos.workflows.loop import findings_of, last_word, say_finding
 from agentos.workflows.nodes import Ask, Context
 from agentos.workflows.overrides import Overrides, load_overrides
 from agentos.workflows.repository_tree import RepositoryTree
@@ -135,7 +135,7 @@ def compiled_graph(workflow: Workflow) -> CompiledStateGraph[DraftingState, Cont
 
 def _outcome(state: DraftingState) -> Outcome:
     rounds, decision = state["rounds"], state["decision"]
-    best = rounds[-1] if decision == State.APPROVED else best_round(rounds)
+    telling = last_word(rounds, decision)
     is_stalled = decision == Failure.REVIEW_STALL
     return Outcome(
         State.FAILED if is_stalled else State(decision),
@@ -143,7 +143,7 @@ def _outcome(state: DraftingState) -> Outcome:
         Failure.REVIEW_STALL if is_stalled else None,
         len(rounds),
         state["calls"],
-        findings=tuple(say_finding(finding) for finding in findings_of(best)[:MOST_FINDINGS]) if best else (),
+        findings=tuple(say_finding(finding) for finding in findings_of(telling)[:MOST_FINDINGS]) if telling else (),
         questions=_questions(rounds[-1]) if decision == State.NEEDS_DISCUSSION else (),
     )
 

@@ -184,6 +184,18 @@ def test_an_answer_that_cannot_be_taken_is_refused_in_one_line(
     assert not (world.repo / "docs/answers").exists()
 
 
+def test_answers_that_link_to_themselves_are_the_trouble_of_their_item_alone(make_world: Callable[..., World]) -> None:
+    world = make_world(issues=2)
+    (world.repo / "docs/answers").mkdir()
+    (world.repo / "docs/answers/1-lld.md").symlink_to("1-lld.md")
+    assert world.run("lld-workflow", "--all", "--dry-run").code == 0
+    ended = world.run("lld-workflow", "--all", "--parallel", "2")
+    assert "1 completed, 1 failed (LLD-1)" in ended.stdout
+    assert "docs/answers/1-lld.md: leads outside the repository; remove the link" in ended.text
+    answered = world.run("agentos", "answer", "1", "--text", "x")
+    assert (answered.code, "Traceback" in answered.text) == (2, False)
+
+
 def test_drafter_and_reviewer_of_one_family_are_warned_of(world: World) -> None:
     with serve({}) as server:
         write_keys(world, key("anthropic", server.url), key("openai", server.url))

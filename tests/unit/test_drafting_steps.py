@@ -114,3 +114,45 @@ def test_an_approval_keeps_its_findings_and_a_discussion_its_questions(tmp_path:
     (tmp_path / "checkpoint.db").unlink()
     asked = run(tmp_path, Models(Verdict(Decision.DISCUSS, "Hm.", questions=("Who pays?", "When?"))))
     assert asked.questions == ("Who pays?", "When?")
+
+
+def test_a_loss_that_was_refused_does_not_pass_the_next_time(tmp_path: Path) -> None:
+    make_repository(tmp_path)
+
+    class Losing(Models):
+        """Loses the same subsections in every revision."""
+
+        async def __call__(self, **question: Any) -> Completion:
+            answer = await super().__call__(**question)
+            if question["role"] == "review" or question["round"] == 1:
+                return answer
+            before, _, rest = answer.text.partition("### 2.2")
+            return Completion(before + "### 2.7" + rest.partition("### 2.7")[2], answer.model)
+
+    models = Losing(Verdict(Decision.REVISE, "Mend it.", (LOCK,)), Verdict(Decision.APPROVED, "Good."))
+    outcome = run(tmp_path, models)
+    assert outcome.state is not State.APPROVED
+    third = models.asked[3]["inputs"]
+    assert "### 2.4" in third["previous_draft"], "the last draft that lost nothing is the one to revise"
+    assert LOCK.text in third["findings"], "what the review found is still to be mended"
+    assert "lost-section-2.4" in third["findings"]
+
+
+def test_a_reviewer_that_could_not_be_read_is_told_why(tmp_path: Path) -> None:
+    make_repository(tmp_path)
+
+    class Mumbling(Models):
+        """Gives no verdict at first."""
+
+        async def __call__(self, **question: Any) -> Completion:
+            if question["role"] == "review" and question["attempt"] == 1:
+                self.asked.append(question)
+                return Completion("Well, well.", "rules")
+            return await super().__call__(**question)
+
+    models = Mumbling(Verdict(Decision.APPROVED, "Good."))
+    assert run(tmp_path, models).state is State.APPROVED
+    first, second = models.prompts("review")
+    assert "could not be read" not in first
+    assert second.startswith(first)
+    assert "could not be read" in second
