@@ -111,13 +111,14 @@ class Home:
         for folder in (self.root / "logs", self.logs, self.temporary):
             _check_folder(folder, folder.lstat)
 
-    def tasks_with_state(self, repository: str) -> list[Task]:
-        """Return the items of a repository of which there is a checkpoint or a lock file."""
+    def tasks_with_state(self, repository: str, *, ended: bool = False) -> list[Task]:
+        """Return the items of a repository with a checkpoint or a lock file, and if wished those with a record only."""
         found = set()
         for workflow in Workflow:
             for folder, head, tail in (
                 ("checkpoints", f"{workflow}_workflow_", ".db"),
                 ("locks", f"{workflow}_", ".lock"),
+                *([("items", f"{workflow}_", ".json")] if ended else []),
             ):
                 for name in list_names(self.root / folder / repository):
                     if name.startswith(head) and name.endswith(tail):

@@ -41,6 +41,8 @@ class Record:
     """Name under which what stood there before is kept."""
     findings: tuple[str, ...] = ()
     questions: tuple[str, ...] = ()
+    source: str = ""
+    """Where the item was taken from; empty when that was not kept."""
     schema: int = SCHEMA
 
     @classmethod
@@ -73,6 +75,7 @@ class Record:
             superseded=superseded,
             findings=outcome.findings,
             questions=outcome.questions,
+            source=task.source,
         )
 
     @property
@@ -96,6 +99,7 @@ def read_record(path: Path) -> Record | None:
         data["failure"] = Failure(data["failure"]) if data["failure"] else None
         for name in ("findings", "questions"):
             data[name] = tuple(map(str, data.get(name, ())))
+        data["source"] = str(data.get("source", ""))
         return Record(**data)
     except (BadInput, ValueError, TypeError, KeyError):
         return None

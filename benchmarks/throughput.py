@@ -39,7 +39,7 @@ REFUSED = 0.02
 STRATEGIES = ("simple-shuffle", "usage-based-routing-v2")
 PATIENCE = 600.0
 METHOD = (
-    f"{ITEMS} items with {CALLS} calls each (draft, review, second draft; 300 to 2,500 tokens), asked one after the "
+    f"{ITEMS} items with {CALLS} calls each (draft, review, second draft; 1,800 to 3,900 tokens), asked one after the "
     f"other by {ASKERS} askers at a time, of a server in a process of its own with 3 quota groups of one key each. A "
     f"minute lasts {WINDOW:g} s; in it one group takes {CALLS_A_WINDOW} requests, one the tokens of {CALLS_A_WINDOW} "
     "average calls, the third is held back by both. The server counts over a sliding window: a request and its input "

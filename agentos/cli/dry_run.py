@@ -13,6 +13,7 @@ from agentos.plan.preview import Options, Preview, look_ahead
 from agentos.triage.backlog import Judgement, examine
 from agentos.triage.sighting import sight
 from agentos.untrusted import print_clean
+from agentos.workflows.overrides import check_overrides
 from agentos.workflows.parallel.coordinator import ParallelCoordinator
 
 MOST_COMPLAINTS = 20
@@ -22,6 +23,7 @@ MOST_JUDGED = 200
 
 def show(options: Options, home: Home, *, as_json: bool) -> int:
     """Print the count, the ids, their order, the estimated time and what is wrong with the items."""
+    check_overrides(options.repository, options.workflow)
     preview = look_ahead(options, home)
     selection = preview.selection
     parallel = min(options.parallel, ParallelCoordinator.MAX_PARALLELISM)

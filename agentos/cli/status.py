@@ -17,9 +17,11 @@ from agentos.cli.workflow import repository_of
 from agentos.errors import UsageError
 from agentos.gateway.journal import CallCost, item_key
 from agentos.gateway.prices import say_dollars
+from agentos.github import SCHEME
 from agentos.home import JOURNAL_FILE, Home, home_path, repository_key
 from agentos.inbox.answered import AnsweredInbox
 from agentos.inbox.directory import DirectoryInbox
+from agentos.inbox.remembered import RememberedInbox
 from agentos.locks import read_holder
 from agentos.places import document_path
 from agentos.plan.selection import Ledger, Standing
@@ -124,17 +126,22 @@ def _read_costs(home: Home, key: str) -> dict[str, list[CallCost]]:
 
 
 def read_status(home: Home, repository: Path, workflow: Workflow) -> Iterator[Row]:
-    """Return how each item of a workflow stands."""
+    """Return how each item of a workflow stands: those in the folder, then those that were taken from elsewhere."""
     key = repository_key(repository)
     inbox = DirectoryInbox(repository, workflow)
-    ledger = Ledger(home, repository, key, AnsweredInbox(inbox, repository, workflow))
-    if not inbox.folder.is_dir():
-        return
-    collected = inbox.collect()
-    for task in collected.tasks:
+    seen = set[str]()
+    if inbox.folder.is_dir():
+        ledger = Ledger(home, repository, key, AnsweredInbox(inbox, repository, workflow))
+        collected = inbox.collect()
+        for task in collected.tasks:
+            yield _describe(task, home, key, ledger)
+        for reject in collected.rejects:
+            yield Row(reject.task, "failed", "bad-input", reject.reason)
+        seen = {task.item.casefold() for task in (*collected.tasks, *(reject.task for reject in collected.rejects))}
+    remembered = RememberedInbox(home, repository, workflow, seen)
+    ledger = Ledger(home, repository, key, remembered)
+    for task in remembered.collect().tasks:
         yield _describe(task, home, key, ledger)
-    for reject in collected.rejects:
-        yield Row(reject.task, "failed", "bad-input", reject.reason)
 
 
 def _describe(task: Task, home: Home, key: str, ledger: Ledger) -> Row:
@@ -161,7 +168,7 @@ def _shorten(text: str, limit: int = 120) -> str:
 
 def _render(rows: list[Row]) -> str:
     if not rows:
-        return "Nothing here: no Markdown files in docs/briefs or docs/issues.\n"
+        return "Nothing here: no Markdown files in docs/briefs or docs/issues, and nothing taken from elsewhere.\n"
     counts = Counter(row.status for row in rows)
     lines = [", ".join(f"{count} {status}" for status, count in sorted(counts.items()))]
     total = sum(row.cost for row in rows)
@@ -173,7 +180,8 @@ def _render(rows: list[Row]) -> str:
         status = f"failed: {row.failure}" if row.failure else row.status
         detail = row.artefact or _shorten(row.message.split("\n")[0])
         cost = f"{say_dollars(row.cost).ljust(8)}  " if total else ""
-        lines.append(f"  {row.label.ljust(width)}  {status.ljust(20)}  {cost}{detail}".rstrip())
+        origin = f"  ({row.task.source})" if row.task.source.startswith(f"{SCHEME}:") else ""
+        lines.append(f"  {row.label.ljust(width)}  {status.ljust(20)}  {cost}{detail}{origin}".rstrip())
     if len(shown) > SHOWN_AT_MOST:
         lines.append(f"  ... and {len(shown) - SHOWN_AT_MOST} more; --json lists all")
     return "\n".join(lines) + "\n"

@@ -29,7 +29,7 @@ wait for each other in a circle or for something unknown, or leave a question op
 
 examples:
   agentos triage                   every pending issue and brief
-  agentos triage lld --ids 12 14   these two issues, compared with all others
+  agentos triage lld --ids 12 14   these two issues, compared with all others in docs/issues
   agentos triage issue --json      every pending brief, as one JSON document
 
 Exit code 0 when nothing serious was found, 1 when something was, 2 when the command cannot be used.
@@ -81,7 +81,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--all", action="store_true", help="every item that is not complete (the default)")
     group.add_argument("--ids", nargs="+", metavar="ID", help="these items; without lld or issue, issues")
-    parser.add_argument("--source", metavar="SOURCE", help="where the items are, as for the workflows")
+    parser.add_argument(
+        "--source", metavar="SOURCE", help="where the items are, as for the workflows; only what is fetched is compared"
+    )
     parser.add_argument("--label", action="append", metavar="LABEL", help="of these, only those with this label")
     parser.add_argument("--milestone", metavar="M", help="of these, only those of this milestone")
     parser.add_argument("--repo", type=Path, default=None, metavar="DIR", help="the repository (default: here)")

@@ -10,7 +10,8 @@ from typing import Protocol
 from agentos.documents.issue_filing import Filable, split_issue
 from agentos.errors import AgentOSError, BadInput
 from agentos.filing.place import Place
-from agentos.filing.sending import Sender
+from agentos.filing.record import Filing
+from agentos.filing.sending import Sender, hash_of
 from agentos.github import SCHEME, GitHubError
 from agentos.places import document_path
 from agentos.redaction import redact
@@ -53,6 +54,8 @@ class Desk:
         filed = done.result() if done.done() else Filed(problem="stopped; the next run finds out whether it arrived")
         if filed.problem:
             self._tell(task.label, f"NOT FILED: {filed.problem}", important=True)
+        elif filed.remark:
+            self._tell(task.label, f"already filed as {filed.reference}; {filed.remark}: {filed.url}", important=True)
         else:
             self._tell(task.label, f"filed as {filed.reference}: {filed.url}")
         return replace(ended, filed=filed)
@@ -84,7 +87,7 @@ class Desk:
             if left_out:
                 self._tell(task.label, f"Warning: left out by GitHub: label {', '.join(left_out)}", important=True)
             self._note(task, filing.reference)
-            return Filed(filing.reference, filing.url)
+            return Filed(filing.reference, filing.url, remark=_compare(filing, issue))
         except GitHubError as error:
             if error.status != INVALID:
                 self._given_up = str(error)
@@ -107,3 +110,10 @@ class Desk:
         issue = split_issue(self._place.read_document(task))
         origin = f"Brief: {task.source.removeprefix(f'{SCHEME}:')}\n\n" if task.source.startswith(f"{SCHEME}:") else ""
         return Filable(redact(issue.title), origin + redact(issue.body))
+
+
+def _compare(filing: Filing, issue: Filable) -> str:
+    """Say when the text over there is not the present one; empty when it is."""
+    if not filing.content:
+        return "the text there may be an earlier one"
+    return "" if filing.content == hash_of(issue) else "the text there is the earlier one"

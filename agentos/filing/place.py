@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agentos.documents.issue_filing import filed_as, note_filing
 from agentos.errors import BadInput
-from agentos.files import read_regular, write_atomically
+from agentos.files import is_inside, read_regular, write_atomically
 from agentos.filing.record import filing_path, read_filing
 from agentos.home import Home
 from agentos.places import document_path
@@ -37,7 +37,7 @@ class Place:
         """Return an item's finished document; a link is refused, as what it leads to is nobody's to publish."""
         name = document_path(task.workflow, task.item)
         path = self.repository / name
-        if path.is_symlink() or not path.resolve().is_relative_to(self.repository.resolve()):
+        if path.is_symlink() or not is_inside(path, self.repository):
             raise BadInput(f"{name}: is a link; put the document itself there")
         return read_regular(path, DOCUMENT_LIMIT).decode("utf-8", "replace")
 

@@ -32,6 +32,8 @@ class Filing:
     number: int = 0
     """The tracker's number, 0 as long as it is not known."""
     url: str = ""
+    content: str = ""
+    """Hash of the title and the text that were sent; empty when that was not kept."""
     schema: int = SCHEMA
 
     @property

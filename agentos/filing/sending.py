@@ -8,6 +8,7 @@ there counts as not sent only when enough time has passed for GitHub to have giv
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -51,7 +52,7 @@ class Sender:
             filing = Filing(str(self.repository), marker, since=self.client.now - CLOCK_MARGIN)
         content = self._content(issue, filing)
         for _ in range(ATTEMPTS):
-            filing = replace(filing, sent=time.time())
+            filing = replace(filing, sent=time.time(), content=hash_of(issue))
             write_filing(path, filing)
             created, trouble = self._create(content)
             known = _number_of(created, filing) or self._look_for(filing)
@@ -99,6 +100,11 @@ class Sender:
             if str(issue.get("created_at", since)) < since:
                 return None
         return None
+
+
+def hash_of(issue: Filable) -> str:
+    """Return by what it is known whether an issue is still the one that was sent."""
+    return hashlib.sha256(f"{issue.title}\n{issue.body}".encode("utf-8", "replace")).hexdigest()
 
 
 def _number_of(issue: Mapping[str, Any], filing: Filing) -> Filing | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
 from agentos.task import Task
@@ -22,6 +24,19 @@ class Collected:
 
     tasks: tuple[Task, ...]
     rejects: tuple[Reject, ...] = ()
+
+
+class Whereabouts(StrEnum):
+    """What a source says about an item that is named and was not collected."""
+
+    OPEN = "open"
+    DONE = "done"
+    MISSING = "missing"
+    UNASKED = "unasked"
+
+
+LookUp = Callable[[Iterable[str]], Mapping[str, Whereabouts]]
+"""Asks a source that is not collected whole about the items with these ids."""
 
 
 @dataclass(frozen=True, slots=True)

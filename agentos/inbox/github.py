@@ -15,7 +15,7 @@ from agentos.github import FILING_MARK, SCHEME, GitHubError, Repository
 from agentos.github.address import read_server
 from agentos.github.client import Client
 from agentos.github.token import find_token
-from agentos.inbox import Collected, Reject, Source
+from agentos.inbox import Collected, Reject, Source, Whereabouts
 from agentos.inbox.directory import INPUT_LIMIT, decode_text, set_apart_taken
 from agentos.task import Task, Workflow
 
@@ -25,6 +25,8 @@ TEXT_LIMIT = 400_000_000
 LOOKED_UP = 20
 """Up to how many issues that were named are asked for one by one instead of being found in the list."""
 TITLE_LIMIT = 1_000
+NUMBER_LIMIT = 18
+"""Digits that the number of an issue may have."""
 
 _UNTITLED = dict.fromkeys((*range(32), *range(127, 160), 8232, 8233), " ")
 
@@ -55,7 +57,8 @@ class GitHubInbox:
     def collect(self) -> Collected:
         """List the issues, asking GitHub the first time; refuse labels and milestones that do not exist."""
         with closing(self._client):
-            repository, _ = self._client.find_repository(self._repository)
+            self._repository, _ = self._client.find_repository(self._repository)
+            repository = self._repository
             tasks: list[Task] = []
             size = 0
             for issue in self._list(repository):
@@ -79,6 +82,24 @@ class GitHubInbox:
     def digest(self, task: Task) -> str:
         """Return the hash of an issue's text."""
         return self.load(task).digest
+
+    def look_up(self, items: Iterable[str]) -> dict[str, Whereabouts]:
+        """Ask about issues that were not listed, one by one; those beyond a bound stay unasked."""
+        known = {item: Whereabouts.UNASKED if _may_be_number(item) else Whereabouts.MISSING for item in items}
+        asked = [item for item, whereabouts in known.items() if whereabouts is Whereabouts.UNASKED][:LOOKED_UP]
+        with closing(self._client):
+            for item in asked:
+                try:
+                    issue = next(self._look_up(self._repository, [item]), None)
+                except GitHubError:
+                    # What an item depends on is worth a remark, not the end of the command.
+                    break
+                if issue is None:
+                    known[item] = Whereabouts.MISSING
+                else:
+                    is_done = issue.get("state") == "closed" or self._is_own(issue)
+                    known[item] = Whereabouts.DONE if is_done else Whereabouts.OPEN
+        return known
 
     def _list(self, repository: Repository) -> Iterator[Mapping[str, Any]]:
         wanted = self._wanted
@@ -179,6 +200,10 @@ def render_issue(number: int, title: str, body: str) -> str:
     whole = f"# {number} - {heading}\n\n{text}\n"
     # JSON can hold halves of characters, which no file can.
     return whole.encode("utf-8", "replace").decode()
+
+
+def _may_be_number(item: str) -> bool:
+    return item.isascii() and item.isdigit() and len(item) <= NUMBER_LIMIT
 
 
 def _is_open_issue(issue: Mapping[str, Any]) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agentos.documents.dependencies import Dependency, read_dependencies
-from agentos.inbox import Collected, Inbox, Reject
+from agentos.inbox import Collected, Inbox, LookUp, Reject, Whereabouts
 from agentos.plan.order import find_cycles, longest_chain, trace_cycles
 from agentos.plan.selection import Ledger, Selection
 from agentos.task import State, Task
@@ -18,6 +18,7 @@ Read = Callable[[Task], Sequence[Dependency]]
 _GLANCE = 32_768
 _HINTS = (b"depend", b"blocked by", b"prerequisite")
 _SHOWN = 8
+UNASKED = "was not fetched, so it is not known whether it is done"
 _UNAPPROVED = {
     State.FAILED: "failed",
     State.NEEDS_REVISION: "needs revision",
@@ -42,6 +43,8 @@ class Order:
     held: Mapping[int, str] = field(default_factory=dict)
     """Those that cannot start whatever the others do, and why."""
     warnings: tuple[str, ...] = ()
+    whereabouts: Mapping[str, Whereabouts] = field(default_factory=dict)
+    """What the source said about items that are waited for and were not collected."""
 
     @property
     def needs(self) -> dict[int, list[int]]:
@@ -78,9 +81,18 @@ def _stem(source: str) -> str:
 
 
 def arrange(
-    selection: Selection, collected: Collected, read: Read, ledger: Ledger, *, is_named: bool
+    selection: Selection,
+    collected: Collected,
+    read: Read,
+    ledger: Ledger,
+    *,
+    is_named: bool,
+    look_up: LookUp | None = None,
 ) -> tuple[Selection, Order]:
-    """Refuse what waits for itself and put the rest in order; `is_named` says that the user chose the items by id."""
+    """Refuse what waits for itself and put the rest in order; `is_named` says that the user chose the items by id.
+
+    `look_up` asks about items that are waited for and were not collected.
+    """
     stated = {position: found for position, task in enumerate(selection.tasks) if (found := read(task))}
     if not stated:
         return selection, Order()
@@ -88,14 +100,21 @@ def arrange(
     selection, stated = _refuse_cycles(selection, stated, names)
     positions = {task: position for position, task in enumerate(selection.tasks)}
     refused = {reject.task for reject in selection.rejects}
+    whereabouts = _ask(selection, stated, names, ledger, look_up) if look_up is not None else {}
     after: list[After] = []
     held: dict[int, str] = {}
     warnings: list[str] = []
     for position, found in stated.items():
         for dependency in found:
+            task = selection.tasks[position]
             other = names.find(dependency.item)
             if other is None:
-                continue
+                state = whereabouts.get(dependency.item)
+                if state is Whereabouts.UNASKED:
+                    warnings.append(f"{task.label}: {dependency.said}, which {UNASKED}; going on without it")
+                if state is not Whereabouts.OPEN:
+                    continue
+                other = replace(task, item=dependency.item, source="")
             if other in positions:
                 after.append(After(position, positions[other], dependency.said))
             elif other in refused:
@@ -105,10 +124,27 @@ def arrange(
                 if trouble and not is_named:
                     held.setdefault(position, f"waits for {refer(other.item)}, which {trouble}")
                 else:
-                    label = selection.tasks[position].label
-                    state = trouble or "is pending and not selected"
-                    warnings.append(f"{label}: {dependency.said}, which {state}; going on without it")
-    return selection, Order(tuple(after), held, tuple(warnings))
+                    pending = trouble or "is pending and not selected"
+                    warnings.append(f"{task.label}: {dependency.said}, which {pending}; going on without it")
+    return selection, Order(tuple(after), held, tuple(warnings), whereabouts)
+
+
+def _ask(
+    selection: Selection,
+    stated: Mapping[int, Sequence[Dependency]],
+    names: Names,
+    ledger: Ledger,
+    look_up: LookUp,
+) -> Mapping[str, Whereabouts]:
+    """Have the items looked up that are waited for, were not collected, and have no document here that says enough."""
+    missing = dict.fromkeys(
+        dependency.item
+        for position, found in stated.items()
+        for dependency in found
+        if names.find(dependency.item) is None
+        and not ledger.has_document(replace(selection.tasks[position], item=dependency.item))
+    )
+    return look_up(missing) if missing else {}
 
 
 def _unapproved(task: Task, ledger: Ledger) -> str:

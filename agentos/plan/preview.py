@@ -12,7 +12,7 @@ from agentos.errors import UsageError
 from agentos.filing.place import Place
 from agentos.github import Repository, read_repository
 from agentos.home import Home, repository_key
-from agentos.inbox import Collected, Inbox
+from agentos.inbox import Collected, Inbox, LookUp
 from agentos.inbox.answered import AnsweredInbox
 from agentos.inbox.directory import FOLDERS, DirectoryInbox
 from agentos.plan.dependence import Order, arrange, reader
@@ -80,25 +80,28 @@ def look_ahead(options: Options, home: Home, environ: Mapping[str, str] = os.env
         raise UsageError(f"{options.repository}: no such folder; give the repository with --repo DIR")
     key = repository_key(options.repository)
     target = _find_target(options, environ)
-    inbox = AnsweredInbox(_open_inbox(options, environ), options.repository, options.workflow)
+    source, look_up = _open_inbox(options, environ)
+    inbox = AnsweredInbox(source, options.repository, options.workflow)
     ledger = Ledger(home, options.repository, key, inbox)
     collected = inbox.collect()
     place = options.source or str(FOLDERS[options.workflow])
     is_unfiled = Place(home, key, options.repository).is_unfiled if target else None
     selection = select(collected, options.choice, ledger, place, is_unfiled)
     read = reader(options.repository, inbox, options.source.partition(":")[2])
-    selection, order = arrange(selection, collected, read, ledger, is_named=bool(options.choice.ids))
+    is_named = bool(options.choice.ids)
+    selection, order = arrange(selection, collected, read, ledger, is_named=is_named, look_up=look_up)
     return Preview(home, key, inbox, collected, ledger, selection, tuple(ledger.seconds), order, target)
 
 
-def _open_inbox(options: Options, environ: Mapping[str, str]) -> Inbox:
+def _open_inbox(options: Options, environ: Mapping[str, str]) -> tuple[Inbox, LookUp | None]:
     if not options.source:
-        return DirectoryInbox(options.repository, options.workflow, options.brief)
+        return DirectoryInbox(options.repository, options.workflow, options.brief), None
     from agentos.inbox.github import Wanted, open_inbox
 
     wanted = Wanted(options.labels, options.milestone, options.choice.ids)
     repository = read_repository(options.source, "--source")
-    return open_inbox(repository, wanted, options.repository, options.workflow, environ, _announce)
+    inbox = open_inbox(repository, wanted, options.repository, options.workflow, environ, _announce)
+    return inbox, inbox.look_up
 
 
 def _find_target(options: Options, environ: Mapping[str, str]) -> Repository | None:

@@ -27,6 +27,8 @@ class Filed:
     url: str = ""
     problem: str = ""
     """Why it is not there."""
+    remark: str = ""
+    """What is to be known about it: that the text there is not the present one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from agentos.documents.dependencies import Dependency, read_dependencies
-from agentos.inbox import Reject, Source
-from agentos.plan.dependence import Names, describe_cycles, refer
+from agentos.inbox import Reject, Source, Whereabouts
+from agentos.plan.dependence import UNASKED, Names, describe_cycles, refer
 from agentos.task import Task
 from agentos.triage import Class, Complaint
 from agentos.triage.duplicates import Doubles, profile_of
@@ -59,6 +59,8 @@ class Backlog:
     """The `owner/name` by which texts may call their own repository."""
     is_elsewhere: Callable[[str], bool]
     """Tells whether an id that is not among the known is known otherwise, such as by its finished document."""
+    whereabouts: Mapping[str, Whereabouts] = field(default_factory=dict)
+    """What the source said about dependencies that are not among the names."""
 
 
 @dataclass(slots=True)
@@ -107,11 +109,18 @@ def _check_dependencies(backlog: Backlog, stated: dict[int, Sequence[Dependency]
     names = Names(backlog.names)
     for position, found in stated.items():
         for dependency in found:
-            if names.find(dependency.item) is None and not backlog.is_elsewhere(dependency.item):
-                what = f'line {dependency.line} "{dependency.said}": {refer(dependency.item)} is not known here'
-                advice = "check the number; as it is, it holds nothing up"
-                complaint = Complaint(Class.UNKNOWN_DEPENDENCY, what, advice, (dependency.line,), is_serious=False)
-                findings.add(backlog.known[position], complaint)
+            if names.find(dependency.item) is not None or backlog.is_elsewhere(dependency.item):
+                continue
+            match backlog.whereabouts.get(dependency.item, Whereabouts.MISSING):
+                case Whereabouts.MISSING:
+                    trouble, advice = "is not known here", "check the number; as it is, it holds nothing up"
+                case Whereabouts.UNASKED:
+                    trouble, advice = UNASKED, "look whether it is; as it is, it holds nothing up"
+                case _:
+                    continue
+            what = f'line {dependency.line} "{dependency.said}": {refer(dependency.item)} {trouble}'
+            complaint = Complaint(Class.UNKNOWN_DEPENDENCY, what, advice, (dependency.line,), is_serious=False)
+            findings.add(backlog.known[position], complaint)
     for position, way in describe_cycles(backlog.known, stated, names):
         lines = tuple(dependency.line for dependency in stated[position])
         findings.add(backlog.known[position], Complaint(Class.CYCLE, way, "let one of them come first", lines))

@@ -33,6 +33,7 @@ def sight(options: Options, preview: Preview, *, most: int | None = None) -> Bac
         load=preview.inbox.load,
         ours=options.source.partition(":")[2],
         is_elsewhere=_elsewhere(options.workflow, preview.ledger, options.repository),
+        whereabouts=preview.order.whereabouts,
     )
 
 

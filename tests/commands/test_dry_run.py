@@ -77,3 +77,14 @@ def test_it_works_where_nothing_can_be_written(world: World) -> None:
         assert world.run("lld-workflow", "--all", "--dry-run").code == 0
     finally:
         world.repo.chmod(0o755)
+
+
+def test_it_refuses_the_overrides_that_a_run_refuses(world: World) -> None:
+    folder = world.repo / ".agentos/prompts"
+    folder.mkdir(parents=True)
+    (folder / "lld-reviews.md").write_text("Anything.\n", "utf-8")
+    refused = [world.run("lld-workflow", "--all", *flags) for flags in ((), ("--dry-run",))]
+    assert [(ended.code, ended.stdout) for ended in refused] == [(2, ""), (2, "")]
+    assert refused[0].stderr == refused[1].stderr
+    assert "lld-review.md" in refused[1].stderr
+    assert not world.home.exists()

@@ -14,6 +14,10 @@ import pytest
 
 pytest.importorskip("github")
 
+from agentos.errors import BadInput
+from agentos.filing.place import Place
+from agentos.home import Home
+from agentos.task import Task, Workflow
 from tests.forge import Cut, Hold, Hub, Limit, Status, serve
 from tests.forge.hub import TOKEN
 from tests.support import SIGINT, SIGKILL, Finished, World, ended_by, wait_until
@@ -68,7 +72,12 @@ def test_approved_issues_are_filed_with_title_body_and_labels_and_a_rerun_has_no
     ended = file_all(world, *FILE, "--label", "spec", "--file-label", "from-brief", "--json")
     assert ended.code == 0, ended.text
     items = {item["id"]: item["filed"] for item in json.loads(ended.stdout)["items"]}
-    assert items["1"] == {"reference": "acme/shop#2", "url": f"{hub.url}/acme/shop/issues/2", "problem": ""}
+    assert items["1"] == {
+        "reference": "acme/shop#2",
+        "url": f"{hub.url}/acme/shop/issues/2",
+        "problem": "",
+        "remark": "",
+    }
     first = hub.filed("acme/shop")[0]
     assert first["title"] == "Reminders for list 1"
     assert [label["name"] for label in first["labels"]] == ["spec", "from-brief"]
@@ -113,8 +122,36 @@ def test_an_edited_brief_is_drafted_again_and_not_filed_again(world: World, hub:
     brief.write_text(brief.read_text("utf-8") + "- Say who was reminded\n", "utf-8")
     ended = file_all(world)
     assert ended.code == 0, ended.text
+    assert "Already filed: ISSUE-1 as acme/shop#2 (the text there is the earlier one)." in ended.stdout
+    assert "already filed as acme/shop#2; the text there is the earlier one" in ended.stderr
+    assert "Filed: ISSUE-1" not in ended.stdout
+    assert_filed_once(world, hub)
+
+
+def test_a_rerun_that_gives_the_same_text_says_that_it_is_filed(world: World, hub: Hub) -> None:
+    assert file_all(world).code == 0
+    ended = world.run("issue-workflow", "--ids", "1", "--redo", *FILE)
+    assert ended.code == 0, ended.text
     assert "Filed: ISSUE-1 as acme/shop#2." in ended.stdout
     assert_filed_once(world, hub)
+
+
+def test_a_filing_that_kept_no_hash_is_not_said_to_have_the_present_text(world: World, hub: Hub) -> None:
+    assert file_all(world).code == 0
+    (path,) = (world.home / "filings").glob("*/issue_1.json")
+    kept = json.loads(path.read_text("utf-8"))
+    del kept["content"]
+    path.write_text(json.dumps(kept), "utf-8")
+    ended = world.run("issue-workflow", "--ids", "1", "--redo", *FILE)
+    assert "Already filed: ISSUE-1 as acme/shop#2 (the text there may be an earlier one)." in ended.stdout
+
+
+def test_a_folder_that_leads_to_itself_is_a_reason_in_words(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/issues").symlink_to(tmp_path / "docs/issues")
+    place = Place(Home(tmp_path / "home"), "key", tmp_path)
+    with pytest.raises(BadInput, match=r"docs/issues/1\.md: is a link"):
+        place.read_document(Task(Workflow.ISSUE, "1", ""))
 
 
 def test_what_is_not_approved_is_not_filed(world: World, hub: Hub) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 pytest.importorskip("github")
 
+from agentos.cli.completion import complete_ids
 from tests.forge import Expire, Hub, Limit, Status, serve
 from tests.forge.hub import TOKEN
 from tests.support import BRIEF, ISSUE, SIGINT, World, ended_by, wait_until
@@ -265,3 +267,110 @@ def test_help_names_what_can_be_said_about_github(world: World) -> None:
     for flag in ("--source", "--label", "--milestone", "--file", "--file-label", "GITHUB_TOKEN", "GITHUB_API_URL"):
         assert flag in told
     assert "--file " not in world.run("lld-workflow", "--help").stdout.partition("exit codes:")[0]
+
+
+def depend(hub: Hub, number: int, on: str) -> None:
+    """Have an issue name what it waits for."""
+    hub.repos["acme/shop"].issues[number - 1]["body"] += f"\r\n\r\nDepends on: {on}\r\n"
+
+
+def test_a_dependency_that_the_filter_leaves_out_is_looked_up_and_warned_of(world: World, hub: Hub) -> None:
+    fill(hub, 1)
+    fill(hub, 1, "ready")
+    depend(hub, 2, "#1")
+    for chosen in (("--ids", "2"), ("--all", "--label", "ready")):
+        hub.seen.clear()
+        ended = world.run("lld-workflow", *chosen, *SOURCE, "--dry-run")
+        assert "LLD-2: Depends on #1, which is pending and not selected; going on without it" in ended.stdout
+        assert "not known here" not in ended.stdout
+        assert [seen.path for seen in hub.seen].count("/repos/acme/shop/issues/1") == 1
+        judged = world.run("agentos", "triage", "lld", *chosen, *SOURCE)
+        assert (judged.code, judged.stdout) == (0, "1 item, all ready\n")
+
+
+def test_a_closed_dependency_is_done_and_one_that_does_not_exist_is_unknown(world: World, hub: Hub) -> None:
+    hub.repos["acme/shop"].add("Done long ago", "", state="closed")
+    fill(hub, 1)
+    depend(hub, 2, "#1, #900")
+    ended = world.run("lld-workflow", "--all", *SOURCE, "--dry-run")
+    assert "Warning" not in ended.stdout
+    assert "#900 is not known here" in ended.stdout
+    assert "#1 is not known here" not in ended.stdout
+
+
+def test_more_dependencies_than_are_looked_up_are_said_to_be_unfetched(world: World, hub: Hub) -> None:
+    fill(hub, 1)
+    depend(hub, 1, ", ".join(f"#{number}" for number in range(101, 126)))
+    ended = world.run("lld-workflow", "--all", *SOURCE, "--dry-run", "--json")
+    document = json.loads(ended.stdout)
+    asked = [seen.path for seen in hub.seen if seen.path.startswith("/repos/acme/shop/issues/")]
+    assert len(asked) == len(set(asked)) == 20
+    unfetched = "was not fetched, so it is not known whether it is done"
+    assert len(document["warnings"]) == 5
+    assert all(unfetched in warning for warning in document["warnings"])
+    said = [complaint["what"] for item in document["complaints"] for complaint in item["complaints"]]
+    assert sum(unfetched in what for what in said) == 5
+    assert sum("is not known here" in what for what in said) == 20
+
+
+def test_a_look_up_that_fails_is_a_warning_and_not_the_end(world: World, hub: Hub) -> None:
+    fill(hub, 1)
+    fill(hub, 1, "ready")
+    depend(hub, 2, "#1")
+    hub.fault(Status(lambda seen: seen.path.endswith("/issues/1"), status=403))
+    ended = world.run("lld-workflow", "--ids", "2", *SOURCE)
+    assert ended.code == 0, ended.text
+    assert "LLD-2: Depends on #1, which was not fetched, so it is not known whether it is done" in ended.stderr
+
+
+def test_the_status_knows_the_items_of_a_source_and_completion_their_ids(world: World, hub: Hub) -> None:
+    fill(hub, 1)
+    hub.repos["acme/shop"].add("Nothing in it", None)
+    assert world.run("lld-workflow", "--all", *SOURCE).code == 1
+    told = world.run("agentos", "status").stdout
+    assert told.startswith("1 approved, 1 failed\n")
+    approved, failed = told.splitlines()[1:]
+    assert approved.split() == ["LLD-1", "approved", "docs/lld/active/LLD-001.md", "(github:acme/shop#1)"]
+    assert "LLD-2" in failed
+    assert failed.endswith("(github:acme/shop#2)")
+    items = json.loads(world.run("agentos", "status", "--json").stdout)["items"]
+    assert [(item["id"], item["status"], item["source"]) for item in items] == [
+        ("1", "approved", "github:acme/shop#1"),
+        ("2", "failed", "github:acme/shop#2"),
+    ]
+    parsed = argparse.Namespace(repo=world.repo, source="github:acme/shop")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AGENTOS_HOME", str(world.home))
+        assert complete_ids("", parsed, argparse.ArgumentParser(prog="lld-workflow")) == ["1", "2"]
+    (world.repo / "docs/lld/active/LLD-001.md").unlink()
+    assert world.run("agentos", "status").stdout.startswith("1 failed, 1 pending\n")
+
+
+def test_the_status_shows_an_item_of_a_source_that_waits_for_an_answer_until_it_has_one(world: World, hub: Hub) -> None:
+    fill(hub, 1)
+    assert world.run("lld-workflow", "--all", *SOURCE, "--reviewer", "offline:fault=discuss@1").code == 0
+    told = world.run("agentos", "status").stdout
+    assert told.startswith("1 needs-discussion\n")
+    assert "(github:acme/shop#1)" in told
+    assert world.run("agentos", "answer", "LLD-1", "--text", "Nobody.").code == 0
+    assert "edited since it ended as needs-discussion" in world.run("agentos", "status").stdout
+    assert world.run("lld-workflow", "--all", *SOURCE).code == 0
+    assert world.run("agentos", "status").stdout.startswith("1 approved\n")
+
+
+def test_the_status_shows_an_item_of_a_source_that_runs_or_was_cut_off(world: World, hub: Hub) -> None:
+    fill(hub, 1)
+    with world.start("lld-workflow", "--all", *SOURCE, "--drafter", "offline:latency=30") as running:
+        wait_until(lambda: len(running.workers()) >= 1, "a worker has work")
+        assert "LLD-1  running" in world.run("agentos", "status").stdout
+        running.signal(SIGINT)
+        running.finish()
+    assert world.run("agentos", "status").stdout.startswith(("1 interrupted\n", "1 pending\n"))
+
+
+def test_the_status_leaves_out_what_came_from_a_file_that_is_gone(make_world: Callable[..., World]) -> None:
+    world = make_world(issues=1)
+    assert world.run("lld-workflow", "--all").code == 0
+    for path in (world.repo / "docs/issues").iterdir():
+        path.unlink()
+    assert world.run("agentos", "status").stdout.startswith("Nothing here")
