@@ -206,7 +206,9 @@ class Running:
 
     def workers(self) -> list[psutil.Process]:
         """Return the worker processes that have work: not the fork server, not those that wait for work."""
-        return [process for process in self.descendants() if process.ppid() != self.pid and _has_work(process)]
+        return [
+            process for process in self.descendants() if _is_child_of_another(process, self.pid) and _has_work(process)
+        ]
 
     def _describe_threads(self) -> str:
         """Say what the kernel sees each thread of a command do that does not end."""
@@ -229,6 +231,13 @@ class Running:
                 self.changed.notify_all()
         with self.changed:
             self.changed.notify_all()
+
+
+def _is_child_of_another(process: psutil.Process, pid: int) -> bool:
+    try:
+        return process.ppid() != pid
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _has_work(worker: psutil.Process) -> bool:
