@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agentos.documents.markdown import split_lines
+from agentos.documents.markdown import Kind, fence_opening, is_fence_close, list_marker, scan_rows, split_lines
 
 _BEGINS = "## Answer"
 
@@ -56,8 +56,53 @@ def with_answers(source: str, answers: Sequence[Answer]) -> str:
     """Return a source with the answers as settled questions at its end."""
     if not answers:
         return source
-    rows = (
-        f"- [x] {answer.question or 'Asked by the reviewer.'} **Answer:** {' '.join(answer.text.split())}"
-        for answer in answers
-    )
-    return f"{source.rstrip()}\n\n## Open Questions\n\n" + "\n".join(rows) + "\n"
+    entries = (row for answer in answers for row in _entry(answer))
+    return "\n".join([source.rstrip(), *_closing(source), "", "## Open Questions", "", *entries]) + "\n"
+
+
+def _closing(source: str) -> list[str]:
+    """Return the mark that closes the last fence of a source which leaves it open."""
+    opened = _open_fence(split_lines(source))
+    return [opened] if opened else []
+
+
+def _entry(answer: Answer) -> list[str]:
+    """Write a settled question; all lines of the answer stand inside the entry and none begins anything else."""
+    question = " ".join(_inert(answer.question).replace("**Answer:", "Answer:").split()) or "Asked by the reviewer."
+    first, *more = _harmless(split_lines(answer.text.strip()))
+    if fence_opening(first) or list_marker(first.strip()) is not None:
+        first, more = "", [first, *more]
+    below = [f"  {row}".rstrip() for row in more]
+    return [f"- [x] {question} **Answer:** {first.strip()}".rstrip(), *below]
+
+
+def _harmless(rows: Sequence[str]) -> list[str]:
+    """Escape what would begin a heading or a comment outside code, and close a fence that is left open."""
+    kept: list[str] = []
+    fence = ""
+    for row in rows:
+        if fence:
+            fence = "" if is_fence_close(row, fence) else fence
+            kept.append(row)
+            continue
+        shown = _inert(row)
+        opening = fence_opening(shown)
+        if opening:
+            fence = opening[0]
+        elif shown.strip()[:1] in ("#", "="):
+            shown = f"\\{shown.strip()}"
+        kept.append(shown)
+    return [*kept, fence] if fence else kept
+
+
+def _inert(text: str) -> str:
+    return text.replace("<!--", "&lt;!--")
+
+
+def _open_fence(rows: Sequence[str]) -> str:
+    fence = ""
+    for line in scan_rows(rows):
+        if line.kind is Kind.FENCE:
+            opening = None if fence else fence_opening(line.text)
+            fence = opening[0] if opening else ""
+    return fence

@@ -107,7 +107,8 @@ class Part:
 
 def read_outline(lines: Sequence[Line]) -> tuple[Part, ...]:
     """Return the parts of a document in order; the first is its opening, which may be empty."""
-    starts = [n for n, line in enumerate(lines) if line.kind is Kind.HEADING]
+    heading = Kind.HEADING
+    starts = [n for n, line in enumerate(lines) if line.kind is heading]
     first = lines[0].number if lines else 1
     opening = lines[: starts[0]] if starts else lines
     # A comment may end in the line of a heading; it belongs to the part in which it begins.
@@ -115,7 +116,7 @@ def read_outline(lines: Sequence[Line]) -> tuple[Part, ...]:
     parts = [Part(0, "", _read_blocks(opening, comments), first, first + len(opening) - 1)]
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=False):
         head = lines[start]
-        blocks = _read_blocks(lines[start:end], comments)
+        blocks = _read_blocks(lines[start:end], comments) if comments or end > start + 1 else ()
         parts.append(Part(head.level, head.text, blocks, head.number, lines[end - 1].number))
     return tuple(parts)
 
@@ -126,8 +127,12 @@ def _read_blocks(lines: Sequence[Line], comments: deque[Comment]) -> tuple[Block
     What begins in these lines is taken from the comments.
     """
     blocks: list[Block] = []
+    blank = Kind.BLANK
     index = 0
     while index < len(lines):
+        if not comments and lines[index].kind is blank:
+            index += 1
+            continue
         block, index = _read_block(lines, index)
         while comments and comments[0].line <= lines[index - 1].number:
             blocks.append(comments.popleft())
@@ -147,9 +152,15 @@ def _read_block(lines: Sequence[Line], index: int) -> tuple[Block | None, int]:
     if list_marker(lines[index].text.strip()) is not None:
         return _read_listing(lines, index)
     end = index + 1
-    while end < len(lines) and _goes_on(lines, end) and list_marker(lines[end].text.strip()) is None:
+    text = Kind.TEXT
+    while end < len(lines):
+        line = lines[end]
+        if line.kind is not text or list_marker(line.text.strip()) is not None:
+            break
+        if "|" in line.text and _starts_table(lines, end):
+            break
         end += 1
-    return Prose(tuple(_row(line) for line in lines[index:end]), lines[index].number), end
+    return Prose(tuple([line.text.rstrip("\r") for line in lines[index:end]]), lines[index].number), end
 
 
 def _row(line: Line) -> str:
@@ -233,7 +244,9 @@ def _read_comments(lines: Sequence[Line]) -> deque[Comment]:
     found: deque[Comment] = deque()
     rows: list[str] = []
     start, is_open = 0, False
-    for index, line in enumerate(lines):
+    marked = [n for n, line in enumerate(lines) if line.hidden]
+    for index in range(marked[0], len(lines)) if marked else ():
+        line = lines[index]
         if not is_open and not line.hidden:
             continue
         if not rows:

@@ -34,6 +34,16 @@ _PLACEHOLDER_STARTS = (
     *("to be de", "[describe", "[specify", "[your", "[placeholder", "[list", "[explain", "<path", "<file", "path/to/"),
     *("<description", "<placeholder", "<todo", "<tbd"),
 )
+_MARKERS = frozenset({"tbd", "todo", "fixme", "xxx"})
+_NEGATIONS = frozenset({"no", "any", "without", "zero", "never", "remaining", "leftover", "neither"})
+_NOUNS = frozenset(
+    {
+        *("comment", "comments", "marker", "markers", "item", "items", "list", "lists", "tag", "tags", "entry"),
+        *("entries", "note", "notes", "placeholder", "placeholders", "app", "application"),
+    }
+)
+_MARKS = ",;*_()\"'"
+_NEAR = 80
 _CODE_SPAN = re.compile(r"`[^`\n]{1,300}`")
 REDACTED = "[REDACTED]"
 
@@ -44,8 +54,25 @@ def find_placeholder(line: str) -> str | None:
     lowered = line.casefold()
     if not any(start in lowered for start in _PLACEHOLDER_STARTS):
         return None
-    match = _PLACEHOLDER.search(_CODE_SPAN.sub(" ", line) if "`" in line else line)
-    return match[0] if match else None
+    shown = _CODE_SPAN.sub(" ", line) if "`" in line else line
+    for match in _PLACEHOLDER.finditer(shown):
+        if match[0].casefold() not in _MARKERS or not _is_mentioned(shown, match.start(), match.end()):
+            return match[0]
+    return None
+
+
+def _is_mentioned(line: str, start: int, end: int) -> bool:
+    """Tell whether a marker is spoken of, as in `no TODO comments remain`, or is part of a pattern as `XXX-XXX`."""
+    if line[end : end + 1] == "-" and line[end + 1 : end + 2].isalnum():
+        return True
+    if line[max(0, start - 1) : start] == "-" and line[max(0, start - 2) : start - 1].isalnum():
+        return True
+    before = [word.strip(_MARKS) for word in line[max(0, start - _NEAR) : start].casefold().split()]
+    while before and (before[-1] in _MARKERS or before[-1] in ("or", "and", "nor", "")):
+        before.pop()
+    after = line[end : end + _NEAR].casefold().replace("/", " ").split(maxsplit=1)[:1]
+    is_named = bool(after) and line[end : end + 1] in (" ", "/") and after[0].strip(_MARKS) in _NOUNS
+    return is_named or bool(before and before[-1] in _NEGATIONS)
 
 
 def is_soft(placeholder: str) -> bool:

@@ -173,9 +173,12 @@ def is_metadata(text: str) -> bool:
 
 def find_user_story(lines: Sequence[Line]) -> str:
     """Return the first paragraph line that tells a user story."""
+    text = Kind.TEXT
     for line in lines:
+        if line.kind is not text or " " not in line.text:
+            continue
         bare = line.text.strip().lstrip(">*_ ").casefold()
-        if line.kind is Kind.TEXT and bare.startswith(("as a ", "as an ")) and " want" in bare:
+        if bare.startswith(("as a ", "as an ")) and " want" in bare:
             return line.text.strip().lstrip(">*_ ").rstrip("*_ ")
     return ""
 

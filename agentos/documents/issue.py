@@ -206,7 +206,9 @@ def _collect(section: Section, topic: Topic, group: str, into: _Parts) -> None:
     if topic is Topic.FILES:
         into.files.extend(_files(entries, grids, group))
     elif topic is Topic.QUESTIONS:
-        into.questions.extend(read_question(entry) for entry in entries if not _says_none(entry.text))
+        codes = _code_below(section.body, entries)
+        pairs = zip(entries, codes, strict=True)
+        into.questions.extend(read_question(entry, code) for entry, code in pairs if not _says_none(entry.text))
         if not entries:
             into.questions.extend(Question(text) for text in running if text.endswith("?"))
     elif topic is Topic.SCENARIOS:
@@ -238,14 +240,30 @@ def _row_text(grid: Table, row: tuple[str, ...]) -> str:
     return max(row, key=len, default="")
 
 
-def read_question(entry: Item) -> Question:
-    """Read an entry of a list of questions, with its answer where it has one."""
+def _code_below(lines: Sequence[Line], entries: Sequence[Item]) -> list[str]:
+    """Return the fenced code that belongs to each entry, in one line."""
+    rows: list[list[str]] = [[] for _ in entries]
+    position = -1
+    for line in lines:
+        while position + 1 < len(entries) and entries[position + 1].line <= line.number:
+            position += 1
+        if line.kind is Kind.CODE and position >= 0:
+            rows[position].append(line.text.strip())
+    return [" ".join(filter(None, found)) for found in rows]
+
+
+def read_question(entry: Item, code: str = "") -> Question:
+    """Read an entry of a list of questions, with its answer where it has one, the code below it included."""
     text = entry.text
+    below = "; ".join([*entry.details, *([code] if code else [])])
     for mark in _ANSWERS:
         head, found, tail = text.partition(mark)
-        if found and tail.strip():
-            return Question(head.strip(" ~*"), tail.strip(" *"))
-    answer = "; ".join(entry.details)
+        said = tail.strip(" *")
+        if found and (said or (below and mark.startswith("**"))):
+            return Question(head.strip(" ~*"), " ".join(filter(None, (said, below))))
+        if found and mark.startswith("**"):
+            text = head
+    answer = below
     if entry.is_checked and not answer:
         answer = "settled by the author of the issue"
     return Question(text.strip(" ~"), answer)

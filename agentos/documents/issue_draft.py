@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from agentos.documents.blocks import Code, Comment, Grid, Part, Prose, read_outline, render_outline
 from agentos.documents.echoes import find_delimiter, is_copy, is_order
 from agentos.documents.findings import Category, Finding, Tier
-from agentos.documents.headings import plain, topic_of
+from agentos.documents.headings import Topic, plain, topic_of
 from agentos.documents.markdown import Line, scan_rows, split_lines
 from agentos.documents.revisions import check_whole, has_shrunk
 from agentos.documents.wrapping import find_document
@@ -22,6 +23,7 @@ _ECHOES = (
     "findings to resolve",
     "what to write",
 )
+_AMBIGUOUS = ("instructions", "prompt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,11 @@ class IssueDraft:
     def line_of(self, title: str) -> int:
         """Return the line of the first heading with these words, else the last line."""
         return next((part.line for part in self.parts if plain(part.title) == title), self.last_line)
+
+    def section_of(self, line: int) -> str:
+        """Return the title of the part that a line belongs to."""
+        index = bisect_right(self.parts, line, key=lambda part: part.line) - 1
+        return self.parts[index].title if index >= 0 else ""
 
     def sizes(self) -> dict[str, tuple[int, int]]:
         """Return line and number of written lines of each second-level section, by its plain title."""
@@ -93,8 +100,11 @@ def find_echo(draft: IssueDraft, brief: str) -> tuple[int, str] | None:
     if mark is not None:
         return mark, "here stands a mark of the prompt"
     known = [n for n, part in enumerate(draft.parts) if part.level and topic_of(part.title) is not None]
-    for part in draft.parts[known[0] + 1 if known else len(draft.parts) :]:
-        if part.level <= 2 and plain(part.title) in _ECHOES:
+    last_new = _last_new_topic(draft.parts)
+    for index in range(known[0] + 1 if known else len(draft.parts), len(draft.parts)):
+        part = draft.parts[index]
+        name = plain(part.title) if part.level <= 2 else ""
+        if name in _ECHOES and (index > last_new or name not in _AMBIGUOUS):
             return part.line, "what the author was given follows the issue"
     tail = draft.parts[-1]
     for block in tail.blocks if known else ():
@@ -104,6 +114,18 @@ def find_echo(draft: IssueDraft, brief: str) -> tuple[int, str] | None:
             if is_copy(block.lines, brief) and len(block.lines) > 3:
                 return block.line, "a copy of the brief follows the issue"
     return None
+
+
+def _last_new_topic(parts: Sequence[Part]) -> int:
+    """Return where the last part begins that is about something new."""
+    seen: set[Topic] = set()
+    last = -1
+    for index, part in enumerate(parts):
+        topic = topic_of(part.title) if part.level else None
+        if topic is not None and topic not in seen:
+            seen.add(topic)
+            last = index
+    return last
 
 
 def check_lost(draft: IssueDraft, previous: IssueDraft) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from agentos.documents.issue_draft import IssueDraft, check_lost, find_cut, find
 from agentos.documents.markdown import Kind, scan, split_lines
 from agentos.documents.review_log import Review, append_log
 from agentos.documents.verdict import CoverageRow
-from agentos.documents.words import WordIndex, keywords, share
+from agentos.documents.words import WordIndex, keywords, normalise, share
 
 MAX_BYTES = 400_000
 _COVERED = 0.6
@@ -83,7 +83,10 @@ def _check_wishes(issue: Issue, brief: Brief, draft: IssueDraft) -> Iterator[Fin
 def _check_hazards(issue: Issue, brief: Brief, draft: IssueDraft) -> Iterator[Finding]:
     for line, word in find_placeholders(draft.lines):
         if not (is_soft(word) and word in brief.text):
-            yield _finding(f"placeholder-{line}", "", line, f"the placeholder {word!r} was left in.")
+            section = draft.section_of(line)[:80]
+            # Named by place and word, not by line: the id must outlive a revision that moves it.
+            name = "-".join(normalise(f"{section} {word}").split())
+            yield _finding(f"placeholder-{name or 'mark'}", section, line, f"the placeholder {word!r} was left in.")
     found = find_secrets(issue.text)
     if found:
         line = issue.text.count("\n", 0, found[0][0]) + 1
@@ -110,11 +113,11 @@ def finalise_issue(text: str, *, item: str, status: str, reviews: Sequence[Revie
     rows = split_lines(text)
     head = next((line for line in scan(text) if line.kind is Kind.HEADING), None)
     if head is not None:
-        after = head.number
-        while after < len(rows) and (not rows[after].strip() or _is_status(rows[after])):
-            del rows[after]
+        after = end = head.number
+        while end < len(rows) and (not rows[end].strip() or _is_status(rows[end])):
+            end += 1
         number = f"#{item}" if item.isdecimal() else item
-        rows[after:after] = ["", f"**Brief:** {number}", f"**Status:** {status}", ""]
+        rows[after:end] = ["", f"**Brief:** {number}", f"**Status:** {status}", ""]
     return append_log("\n".join(rows), status=status, reviews=reviews, stamp=stamp)
 
 

@@ -36,3 +36,59 @@ def test_the_answers_are_settled_questions_of_the_issue() -> None:
         ("Which format?", "CSV, always."),
     ]
     assert with_answers(issue, []) == issue
+
+
+SOURCE = "# 42 - Export\n\n## Objective\n\nExport.\n"
+ROWS = st.sampled_from(
+    (
+        *("yes", "# head", "## Objective", "===", "- other", "- [ ] new?", "1. one", "```", "~~~~", "```sql"),
+        *(
+            "",
+            "<!--",
+            "-->",
+            "a <!-- b",
+            "\u3000## x",
+            "\ufeff# y",
+            "| a | b |",
+            "|---|---|",
+            "    deep",
+            "``` <!-- ` -->",
+        ),
+    )
+)
+TEXTS = st.lists(ROWS, min_size=1, max_size=8).map(lambda rows: "\n".join(rows).strip()).filter(bool)
+
+
+def test_the_lines_of_an_answer_are_kept_below_its_question() -> None:
+    text = "Both:\n\n- CSV\n- JSON\n\n```sql\nSELECT 1\n\n  FROM t\n```\nNothing else."
+    merged = with_answers(SOURCE, [Answer("Which formats?", text), Answer("And size?", "1 MB")])
+    assert merged.endswith(
+        "- [x] Which formats? **Answer:** Both:\n\n  - CSV\n  - JSON\n\n  ```sql\n  SELECT 1\n\n    FROM t\n  ```\n"
+        "  Nothing else.\n- [x] And size? **Answer:** 1 MB\n"
+    )
+    asked = parse_issue(merged).open_questions
+    assert [question.text for question in asked] == ["Which formats?", "And size?"]
+    assert asked[0].answer.startswith("Both: CSV; JSON")
+    assert "SELECT 1 FROM t" in asked[0].answer
+    assert "Nothing else." in asked[0].answer
+
+
+def test_an_answer_of_code_alone_is_read() -> None:
+    merged = with_answers(SOURCE, [Answer("Which query?", "```\nSELECT 1\n```")])
+    assert [(asked.text, asked.answer) for asked in parse_issue(merged).open_questions] == [
+        ("Which query?", "SELECT 1")
+    ]
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=4))
+def test_nothing_in_an_answer_begins_a_section_or_an_entry(texts: list[str]) -> None:
+    merged = with_answers(SOURCE, [Answer(f"Question {n}?", text) for n, text in enumerate(texts)])
+    read = parse_issue(merged)
+    assert [question.text for question in read.open_questions] == [f"Question {n}?" for n in range(len(texts))]
+    assert all(question.answer for question in read.open_questions)
+    assert (read.title, read.objective, read.other) == ("Export", "Export.", ())
+
+
+def test_a_fence_that_the_source_leaves_open_does_not_swallow_the_answers() -> None:
+    merged = with_answers(SOURCE + "\n````\ncode\n", [Answer("Which?", "That.")])
+    assert [(asked.text, asked.answer) for asked in parse_issue(merged).open_questions] == [("Which?", "That.")]

@@ -74,6 +74,18 @@ def test_an_echo_of_the_prompt_is_told() -> None:
     assert ids(ISSUE + "\nBRIEF>>>\n") == {"echo"}
 
 
+def test_a_part_called_instructions_is_no_echo_when_the_issue_goes_on() -> None:
+    assert ids("# 9 - T\n\n## Instructions\n\nPress once.\n\n" + ISSUE.split("\n", 1)[1]) == ids(ISSUE)
+    last = ISSUE.rindex("\n## ")
+    assert ids(ISSUE[:last] + "\n## Instructions\n\nPress once.\n" + ISSUE[last:]) == ids(ISSUE)
+
+
+def test_a_placeholder_keeps_its_id_when_lines_move() -> None:
+    flawed = ISSUE.rstrip() + "\n\n## Notes\n\nThe limit is TBD.\n"
+    moved = flawed.replace("\n\n", "\n\n\n").replace("The limit is", "Some words more.\n\nThe limit is")
+    assert ids(flawed) == ids(moved) == {"placeholder-notes-tbd"}
+
+
 def test_a_cut_off_issue_is_told() -> None:
     assert ids("```markdown\n" + ISSUE) == {"truncated"}
     assert ids(ISSUE + "\n## Files\n\n| File | Change |\n|---|---|\n| `a.py` | Add |\n| `b") == {"truncated"}

@@ -142,3 +142,14 @@ def test_findings_come_heaviest_first_and_once() -> None:
     found = check_lld(parse_lld(broken), replace(ISSUE, criteria=("nothing like it here",)), None)
     assert found[0].tier is Tier.BLOCKING
     assert len({entry.id for entry in found}) == len(found)
+
+
+def test_a_status_in_a_table_is_set_there() -> None:
+    table = "| Field | Value |\n|---|---|\n| **Status** | Draft |\n| Owner | depot |\n"
+    text = finalise_lld(
+        f"# 7 - T\n\n**1. Context & Goal**\n{table}", item="7", status="approved", reviews=[], stamp=STAMP
+    )
+    assert "| **Status** | approved |\n| Owner | depot |\n" in text
+    assert "* **Issue:** #7\n* **Reviews:** 0\n\n| Field | Value |" in text
+    assert lld_status(text) == "approved"
+    assert finalise_lld(text, item="7", status="approved", reviews=[], stamp=STAMP) == text

@@ -114,10 +114,11 @@ def _check_decisions(lld: Lld) -> Iterator[Finding]:
     if 2 in lld.sections and not lld.decisions:
         text = "section 2.7 has no table of architecture decisions (Decision, Options Considered, Choice, Rationale)."
         yield _quality("no-decisions", "2.7", lld.sections[2].line, text)
-    for number, row in enumerate(lld.decisions, 1):
+    for row in lld.decisions:
         if _says_nothing(row.rationale):
-            text = f"the decision {_short(row.decision or str(number), 60)!r} has no rationale."
-            yield _quality(f"no-rationale-{number}", "2.7", row.line, text)
+            name = normalise(row.decision[:80]).replace(" ", "-") or "unnamed"
+            text = f"the decision {_short(row.decision or 'without a name', 60)!r} has no rationale."
+            yield _quality(f"no-rationale-{name}", "2.7", row.line, text)
 
 
 def _check_scenarios(lld: Lld) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Read what the sections of a design hold: files, decisions, requirements, scenarios, risks, the definition of done."""
+"""Read what the sections of a design hold: files, decisions, requirements, risks, the definition of done."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from agentos.documents.lld.model import (
     LldDecision,
     LldRequirement,
     LldRisk,
-    LldScenario,
     LldSection,
 )
-from agentos.documents.tables import Table
+from agentos.documents.tables import MOST_COLUMNS, Table
 from agentos.documents.words import code_spans
 
 _PREFIXES = {"R": "R", "REQ": "R", "REQUIREMENT": "R", "FR": "FR", "NFR": "NFR", "AC": "AC"}
-_MOST_CITED = 500
-_MOST_IN_RANGE = 100
+_STATES = ("draft", "approved", "proposed", "in review", "under review", "blocked", "final", "ready")
 _ANSWERS = ("**answer", "answer:", "**resolved", "decision:")
 
 
 def read_status(section: LldSection | None) -> str:
-    """Return the value of the Status line in section 1."""
+    """Return the status that section 1 states, in a line of its own or in a table."""
     for block in section.blocks if section else ():
         rows: Iterable[str] = ()
+        if isinstance(block, Grid) and (stated := _table_status(block)):
+            return stated
         if isinstance(block, Prose):
             rows = block.lines
         elif isinstance(block, Listing):
@@ -38,6 +38,21 @@ def read_status(section: LldSection | None) -> str:
             if label.casefold() == "status":
                 return value
     return ""
+
+
+def _table_status(grid: Grid) -> str:
+    """Return the cell beside the label, or below it where the label heads a column."""
+    for row in grid.rows:
+        if len(row) == 2 and plain(row[0]) == "status":
+            return row[1].strip("*_` ")
+    names = [plain(cell[:80]) for cell in grid.header[:MOST_COLUMNS]]
+    if "status" not in names:
+        return ""
+    column = names.index("status")
+    if len(names) == 2 and column == 0 and (names[1].startswith(_STATES) or not grid.rows):
+        return grid.header[1].strip("*_` ")
+    first = grid.rows[0] if grid.rows else ()
+    return first[column].strip("*_` ") if column < len(first) else ""
 
 
 def read_tables(section: LldSection | None) -> list[Table]:
@@ -64,18 +79,27 @@ def _paths(cell: str) -> Sequence[str]:
 
 
 def read_decisions(section: LldSection | None) -> Iterator[LldDecision]:
-    """Yield the rows of the decision table; a table counts when it has a column for decisions and for reasons."""
+    """Yield the rows of the decision table, which has a column for decisions or choices, and one for reasons."""
     for table in read_tables(section):
-        if table.column("decision") is None or table.column("rationale", "reason", "why", "choice") is None:
-            continue
-        for row, line in zip(table.rows, table.row_lines, strict=True):
-            yield LldDecision(
-                table.cell(row, "decision"),
-                table.cell(row, "option"),
-                table.cell(row, "choice", "chosen"),
-                table.cell(row, "rationale", "reason", "why"),
-                line,
-            )
+        columns = _decision_columns(table)
+        for row, line in zip(table.rows, table.row_lines, strict=True) if columns else ():
+            subject, options, choice, reason = ("" if n is None else row[n] for n in columns or ())
+            yield LldDecision(subject, options, choice, reason, line)
+
+
+def _decision_columns(table: Table) -> tuple[int | None, int | None, int | None, int | None] | None:
+    """Return the columns of subject, options, choice and reason; `Decision` may head the subject or the choice."""
+    decision = table.column("decision")
+    options = table.column("option", "alternative")
+    choice = table.column("choice", "chosen", "selected")
+    reason = table.column("rationale", "reason", "justification", "why")
+    if (decision is None or (reason is None and choice is None)) and (choice is None or reason is None):
+        return None
+    others = {decision, options, choice, reason}
+    if choice is None and 0 not in others:
+        return 0, options, decision, reason
+    subject = decision if decision is not None and decision != choice else (0 if 0 not in others else choice)
+    return subject, options, choice, reason
 
 
 def read_requirements(section: LldSection | None) -> tuple[LldRequirement, ...]:
@@ -139,62 +163,6 @@ def split_id(text: str) -> tuple[str, str]:
     if own and (mark[:1] in (":", "-", ".", "—", "\u2013") or after[:1] in ("*", "]", ")", "`")):
         return own, mark.lstrip(":-.—\u2013*` ").strip()
     return "", text
-
-
-def read_scenarios(section: LldSection | None) -> tuple[tuple[LldScenario, ...], bool]:
-    """Return the rows of the scenario tables, and whether a column cites the requirements."""
-    found: list[LldScenario] = []
-    cites = False
-    for table in read_tables(section):
-        if table.column("expected", "pass", "scenario") is None or table.column("id", "#") is None:
-            continue
-        cited = table.column("requirement", "req", "covers")
-        cites = cites or cited is not None
-        found.extend(_scenario(table, row, line) for row, line in zip(table.rows, table.row_lines, strict=True))
-    return tuple(found), cites
-
-
-def _scenario(table: Table, row: tuple[str, ...], line: int) -> LldScenario:
-    return LldScenario(
-        id=table.cell(row, "id", "#").strip("` *"),
-        name=table.cell(row, "scenario", "name", "title"),
-        type=table.cell(row, "type"),
-        input=table.cell(row, "input", "given"),
-        expected=table.cell(row, "expected", "output", "then"),
-        pass_criteria=table.cell(row, "pass", "criteria"),
-        requirements=read_cited(table.cell(row, "requirement", "req", "covers")),
-        line=line,
-    )
-
-
-def read_cited(text: str) -> tuple[str, ...]:
-    """Read `R1, R2`, `1 & 2` or `R1-R3`; anything else is kept as it is, so that a check can name it."""
-    found: list[str] = []
-    flat = text[:2000].replace(" and ", ",")
-    for mark in (";", "/", "&", "<br>", "+"):
-        flat = flat.replace(mark, ",")
-    for part in flat.split(","):
-        bare = part.strip("`*# ()[]")
-        words = [requirement_id(word) for word in bare.split()]
-        if words and all(words) and " " in bare and not requirement_id(bare):
-            found.extend(words)
-        elif own := requirement_id(bare):
-            found.append(own)
-        elif span := _range(bare):
-            found.extend(span)
-        elif bare and bare not in ("-", "—"):
-            found.append(bare)
-    return tuple(found[:_MOST_CITED])
-
-
-def _range(text: str) -> list[str]:
-    for mark in ("-", "\u2013", "—", "…", ".."):
-        first, found, last = text.partition(mark)
-        start, end = requirement_id(first), requirement_id(last)
-        if found and start[:1] == "R" and end[:1] == "R":
-            numbers = range(int(start[1:]), int(end[1:]) + 1)
-            return [f"R{n}" for n in numbers[:_MOST_IN_RANGE]]
-    return []
 
 
 def read_risks(section: LldSection | None) -> Iterator[LldRisk]:

@@ -9,9 +9,11 @@ from types import MappingProxyType
 from agentos.documents.blocks import Block, Comment, Grid, Part, Prose, read_outline, render_outline
 from agentos.documents.headings import split_label, split_number
 from agentos.documents.lld import contents
+from agentos.documents.lld.bold import promote_bold
 from agentos.documents.lld.log import read_log
 from agentos.documents.lld.model import Lld, LldSection
-from agentos.documents.lld.titles import SECTION_TITLES, is_echo, is_log, read_label
+from agentos.documents.lld.scenarios import read_scenarios
+from agentos.documents.lld.titles import SECTION_TITLES, Label, is_echo, is_log, read_label
 from agentos.documents.markdown import Line, scan_rows, split_lines
 from agentos.documents.wrapping import find_document
 
@@ -22,7 +24,7 @@ def parse_lld(text: str) -> Lld:
     """Read a design; never fails, see `check_lld`. Lines are counted in the text as given."""
     rows = split_lines(text[:MAX_CHARACTERS])
     window = find_document(rows)
-    lines = scan_rows(rows[window.start : window.end], window.start + 1)
+    lines = promote_bold(scan_rows(rows[window.start : window.end], window.start + 1))
     open_fence = 0 if window.open_fence is None else window.open_fence + 1
     return build_lld(read_outline(lines), text=text, lines=lines, open_fence=open_fence)
 
@@ -67,7 +69,8 @@ def build_lld(parts: Sequence[Part], *, text: str = "", lines: tuple[Line, ...] 
     subsections = _subsections(parts, layout, lines)
     own = parts[: layout.trailing]
     title, number = _title(own, layout)
-    scenarios, cites = contents.read_scenarios(subsections.get("10.1") or sections.get(10))
+    requirements = contents.read_requirements(sections.get(3))
+    scenarios, cites = read_scenarios(subsections.get("10.1") or sections.get(10), [row.id for row in requirements])
     files = tuple(contents.read_files(subsections.get("2.1") or sections.get(2)))
     decisions = tuple(contents.read_decisions(subsections.get("2.7")))
     log_parts, stray = _log_parts(parts, layout)
@@ -81,7 +84,7 @@ def build_lld(parts: Sequence[Part], *, text: str = "", lines: tuple[Line, ...] 
         subsections=MappingProxyType(subsections),
         files=files,
         decisions=decisions or tuple(contents.read_decisions(sections.get(2))),
-        requirements=contents.read_requirements(sections.get(3)),
+        requirements=requirements,
         scenarios=scenarios,
         risks=tuple(contents.read_risks(sections.get(11))),
         done=tuple(contents.read_done(sections.get(12))),
@@ -101,25 +104,24 @@ def build_lld(parts: Sequence[Part], *, text: str = "", lines: tuple[Line, ...] 
 
 
 def _find_layout(parts: Sequence[Part]) -> _Layout:
-    level = _section_level(parts)
+    labels = [read_label(part.title) for part in parts]
+    level = _section_level(parts, labels)
     log = next((n for n, part in enumerate(parts) if part.level and is_log(part.title)), None)
     end = len(parts) if log is None else _log_end(parts, log)
     reach = end if log is None else log
-    sections, repeated = _claim(parts, range(min(_echo_start(parts, level, reach), reach)), level)
-    echo = _echo_start(parts, level, end, min(sections.values(), default=end))
+    sections, repeated = _claim(parts, labels, range(min(_echo_start(parts, labels, level, reach), reach)), level)
+    echo = _echo_start(parts, labels, level, end, min(sections.values(), default=end))
     if echo < end:
-        sections, repeated = _claim(parts, range(min(echo, reach)), level)
+        sections, repeated = _claim(parts, labels, range(min(echo, reach)), level)
     return _Layout(sections, repeated, level, log if log is not None and log < min(echo, end) else None, min(echo, end))
 
 
-def _section_level(parts: Sequence[Part]) -> int:
+def _section_level(parts: Sequence[Part], labels: Sequence[Label]) -> int:
     """Return the level at which most headings name a section; 2 when that is undecided."""
     found: dict[int, set[int]] = {}
-    for part in parts:
-        if 0 < part.level <= 4:
-            label = read_label(part.title)
-            if label.section and "." not in label.number:
-                found.setdefault(part.level, set()).add(label.section)
+    for part, label in zip(parts, labels, strict=True):
+        if 0 < part.level <= 4 and label.section and "." not in label.number:
+            found.setdefault(part.level, set()).add(label.section)
     best = max(found, key=lambda level: (len(found[level]), level == 2), default=2)
     return best if len(found.get(best, ())) >= 3 else 2
 
@@ -131,17 +133,42 @@ def _log_end(parts: Sequence[Part], log: int) -> int:
     return end
 
 
-def _echo_start(parts: Sequence[Part], level: int, end: int, after: int | None = None) -> int:
+def _echo_start(parts: Sequence[Part], labels: Sequence[Label], level: int, end: int, after: int | None = None) -> int:
     """Return where a copy of what the drafter was given begins, after the first section, else the end."""
     if after is None:
-        after = next((n for n, part in enumerate(parts) if part.level and read_label(part.title).section), end)
-    for index in range(after + 1, end):
+        after = next((n for n, part in enumerate(parts) if part.level and labels[n].section), end)
+    last = max(after, _last_new_section(parts, labels, level, end))
+    for index in range(last + 1, end):
         if parts[index].level <= level and is_echo(parts[index].title):
             return index
     return end
 
 
-def _claim(parts: Sequence[Part], reach: range, level: int) -> tuple[dict[int, int], tuple[tuple[int, int], ...]]:
+def _last_new_section(parts: Sequence[Part], labels: Sequence[Label], level: int, end: int) -> int:
+    """Return where the last section begins that was not there before, else 0.
+
+    A copied issue has headings that name sections too; where the design numbers its own, only numbers tell.
+    """
+    seen: set[int] = set()
+    is_numbered = False
+    last = 0
+    for index, part in enumerate(parts[:end]):
+        if not 0 < part.level <= 4:
+            continue
+        label = labels[index]
+        known = label.section or (label.whole_number if part.level == level else 0)
+        if known not in SECTION_TITLES or known in seen or (is_numbered and not label.whole_number):
+            continue
+        if part.level == level or label.whole_number:
+            seen.add(known)
+            is_numbered = is_numbered or bool(label.whole_number)
+            last = index
+    return last
+
+
+def _claim(
+    parts: Sequence[Part], labels: Sequence[Label], reach: range, level: int
+) -> tuple[dict[int, int], tuple[tuple[int, int], ...]]:
     """Give each section its part: first by the words of the heading, then by its number."""
     claimed: dict[int, int] = {}
     repeated: list[tuple[int, int]] = []
@@ -151,7 +178,7 @@ def _claim(parts: Sequence[Part], reach: range, level: int) -> tuple[dict[int, i
         part = parts[index]
         if not 0 < part.level <= 4:
             continue
-        label = read_label(part.title)
+        label = labels[index]
         number = label.section
         if part.level != level and not (number and label.whole_number and number not in claimed):
             continue

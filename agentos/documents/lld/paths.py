@@ -41,11 +41,13 @@ def check_paths(files: Sequence[DeclaredFile], tree: Tree | None, issue: str = "
     """
     seen: dict[str, int] = {}
     safe: list[tuple[str, DeclaredFile]] = []
-    for number, change in enumerate(files, 1):
+    unsafe = 0
+    for change in files:
         why = unsafe_path(change.path)
         if why:
+            unsafe += 1
             yield Finding(
-                f"path-{number}",
+                f"path-{unsafe}",
                 Tier.BLOCKING,
                 Category.SECURITY,
                 "2.1",

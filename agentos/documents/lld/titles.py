@@ -68,11 +68,8 @@ class Label:
 
     number: str
     rest: str
-
-    @property
-    def section(self) -> int | None:
-        """Return the section that the words name, or None when they name none."""
-        return _BY_NAME.get(_name(self.rest)) if len(self.rest) <= 120 else None
+    section: int | None
+    """The section that the words name, or None when they name none."""
 
     @property
     def whole_number(self) -> int:
@@ -92,10 +89,14 @@ def read_label(title: str) -> Label:
     digits = token.strip("()[]").rstrip(".):-")
     if 0 < len(digits) <= 6 and digits.replace(".", "").isdecimal() and digits.isascii() and digits[0] != ".":
         is_marked = is_named or token != digits or bool(rest)
-        return Label(digits, _without_mark(rest)) if is_marked else Label("", text)
+        return _label(digits, _without_mark(rest)) if is_marked else _label("", text)
     if digits in _ROMAN and (is_named or token != digits) and rest:
-        return Label(str(_ROMAN[digits]), _without_mark(rest))
-    return Label("", text)
+        return _label(str(_ROMAN[digits]), _without_mark(rest))
+    return _label("", text)
+
+
+def _label(number: str, rest: str) -> Label:
+    return Label(number, rest, _BY_NAME.get(_name(rest)) if len(rest) <= 120 else None)
 
 
 def _first_token(text: str) -> tuple[str, str]:
@@ -109,9 +110,10 @@ def _without_mark(rest: str) -> str:
 
 def is_log(title: str) -> bool:
     """Tell whether a heading opens the review log."""
-    return plain(title) in _LOG
+    return "review" in title.casefold() and plain(title) in _LOG
 
 
+@lru_cache(maxsize=1024)
 def is_echo(title: str) -> bool:
     """Tell whether a heading opens what the drafter was given rather than a part of a design."""
     name = plain(title.replace("(", " ").replace(")", " "))

@@ -173,6 +173,48 @@ add("requirements as bullets", edit(("1. Every", "- Every"), ("2. A crate", "- A
 add("citations with other marks", edit(("| 040 | R1, R3 |", "| 040 | `R1` & REQ-003 |")))
 add("citations by number", edit(("| 040 | R1, R3 |", "| 040 | 1; 3 |")))
 add("citations as a range", edit(("| 040 | R1, R3 |", "| 040 | R1-R3 |")))
+for _cited in ("R1 (see above), R3", "3.1, 3.3", "All", "R1..R3", "R1 to R3", "R1: in time; R3", "Section 3.3"):
+    add(f"citations such as {_cited}", edit(("| 040 | R1, R3 |", f"| 040 | {_cited} |")))
+for _header in (
+    "| No. | Requirement | Test |",
+    "| Test | Requirement | Scenario |",
+    "| Nr | Requirement | Test Case |",
+):
+    add(f"scenarios under {_header}", edit(("| ID | Requirement | Scenario |", _header)))
+for _header in ("| Area | Options | Choice | Rationale |", "| Topic | Options | Decision | Justification |"):
+    add(f"decisions under {_header}", edit(("| Decision | Options Considered | Choice | Rationale |", _header)))
+_FIELDS = "| Field | Value |\n|---|---|\n| Issue | #51 |\n| **Status** | Draft |\n| Related Issues | #48 |\n"
+_FACTS = BASE[BASE.index("* **Issue:**") : BASE.index("### Open Questions")]
+add("the status in a table", edit((_FACTS, _FIELDS + "\n")))
+add("the status as head of a table", edit((_FACTS, "| Status | Draft |\n|---|---|\n| Issue | #51 |\n\n")))
+add("the status as a column", edit((_FACTS, "| Issue | Status | Owner |\n|---|---|---|\n| #51 | Draft | depot |\n\n")))
+for _words in (
+    "No TODO comments remain.",
+    "No TODO, FIXME or TBD is left in the code.",
+    "Crates are numbered XXX-XXX.",
+    "The todo list of the depot stays.",
+):
+    add(f"words that are no placeholder: {_words}", edit(("No new package.", _words)))
+add("sections in bold", headings(lambda n, t: f"**{n}. {t}**"))
+add("sections in bold with a colon", headings(lambda n, t: f"**{n}. {t}:**"))
+add("one section in bold", edit(("## 9. Legal & Compliance", "**9. Legal & Compliance**")))
+add(
+    "all headings in bold",
+    headings(
+        lambda n, t: f"**{n}. {t}**",
+        "".join(
+            f"**{row[4:].strip()}**\n" if row.startswith("### ") and row[4].isdigit() else row
+            for row in BASE.splitlines(keepends=True)
+        ),
+    ),
+)
+add("a section named in bold", edit(("No new package.", "See\n\n**3. Requirements**\n\nfor why.")))
+for _title in ("Output Format", "Instructions", "Issue"):
+    add(f"a part called {_title}", edit(("## 7. ", f"## {_title}\n\nOne label a line.\n\n## 7. ")))
+add(
+    "a part called Prompt between bare titles",
+    headings(lambda _, t: f"## {t}", edit(("## 7. ", "## Prompt\n\nThe scanner asks once.\n\n## 7. "))),
+)
 add("an appendix of its own", BASE + "\n## Appendix: Words\n\nA crate is what the belt carries.\n")
 add("a stamp", BASE + "\n<!-- agentos item=51 -->\n")
 add("a quoted placeholder", edit(("No new package.", "Lines with `TODO` and `<path>` stay as they are.")))
@@ -272,21 +314,29 @@ add("a dash as expected result", edit(("twice | one label |", "twice | - |")), "
 add("dots as expected result", edit(("twice | one label |", "twice | ... |")), "no-expected-020", "placeholder-10")
 add(
     "no scenarios",
-    edit(("| ID | Requirement | Scenario", "| Nr | Requirement | Story")),
+    edit(("| ID | Requirement | Scenario", "| Thing | Requirement | Story")),
     "no-scenarios",
     "uncovered-R1",
     "uncovered-R2",
     "uncovered-R3",
 )
 add("no files", edit(("| File | Change Type |", "| Thing | Kind of work |")), "no-files")
-add("no decisions", edit(("| Decision | Options", "| Subject | Options")), "no-decisions")
+add(
+    "no decisions",
+    edit(("| Decision | Options Considered | Choice | Rationale |", "| Word | Meaning | Origin | Remark |")),
+    "no-decisions",
+)
 add(
     "no table of decisions",
     edit((BASE[BASE.index("| Decision | Options") : BASE.index("## 3. ")], "We take the disk.\n\n")),
     "no-decisions",
 )
-add("no rationale", edit(("| Disk | A power cut must not lose one |", "| Disk |  |")), "no-rationale-1")
-add("a rationale of n/a", edit(("| Queue | The driver cannot see the roll |", "| Queue | N/A |")), "no-rationale-2")
+add("no rationale", edit(("| Disk | A power cut must not lose one |", "| Disk |  |")), "no-rationale-where-labels-wait")
+add(
+    "a rationale of n/a",
+    edit(("| Queue | The driver cannot see the roll |", "| Queue | N/A |")),
+    "no-rationale-who-retries",
+)
 add("a short row", edit(("| the same crate twice |", "|")), "table-10")
 add("a long row", edit(("| Scan to label |", "| Scan | to label |")), "table-8")
 add("a rule too narrow", edit(("|------|--------|------------|------------|", "|------|--------|")), "table-11")
@@ -368,6 +418,21 @@ add(
     "echo",
 )
 add("an order after the log", LOGGED + "\nUse this exact number in all references.\n", "echo")
+add(
+    "an issue after section 8",
+    BASE[: BASE.index("## 9. ")] + "## Original Issue\n\n" + ISSUE + "\n## Definition of Done\n\n- [ ] x\n",
+    "echo",
+    "truncated",
+    "uncovered-R1",
+    "uncovered-R2",
+    "uncovered-R3",
+    *(f"missing-section-{n}" for n in (9, 10, 11, 12)),
+)
+add(
+    "two parts with the name of an echo",
+    edit(("## 7. ", "## Instructions\n\nx\n\n## 7. ")) + "\n## Prompt\n\nx\n",
+    "echo",
+)
 add("instructions after section 12", BASE + "\n## Instructions\n\nWrite the design.\n", "echo")
 add("marks of the prompt", BASE + "\n<<<ISSUE\nx\nISSUE>>>\n", "echo")
 add("a chat after the log", LOGGED + "\n## Next steps\n\nNow implement it.\n", "echo")
