@@ -130,6 +130,17 @@ def test_approval_with_a_blocking_finding_contradicts_itself() -> None:
         parse_verdict(changed(decision="APPROVED", findings=blocking))
 
 
+def test_approval_with_a_question_for_a_person_contradicts_itself() -> None:
+    with pytest.raises(VerdictError, match="contradicts itself"):
+        parse_verdict(changed(decision="APPROVED", questions=["Who pays?"]))
+
+
+def test_approval_with_a_requirement_that_is_not_covered_contradicts_itself() -> None:
+    gap = [{**GOOD["coverage"][0], "covered": False}]
+    with pytest.raises(VerdictError, match="contradicts itself"):
+        parse_verdict(changed(decision="APPROVED", coverage=gap))
+
+
 def test_approval_keeps_its_lighter_findings() -> None:
     assert len(parse_verdict(changed(decision="APPROVED")).findings) == 1
 

@@ -46,7 +46,7 @@ HARMLESS = [
     "> **Verdict:** REVISE",
     "## Notes\n\n| a | b |\n|---|---|\n| 1 | 2 |",
     "---",
-    COVERAGE.strip(),
+    COVERAGE.replace("- | ✗ Not covered", "T040 | ✓ Covered").strip(),
     "## Identity Confirmation\nI am the reviewer.",
     "<!-- [x] **REVISE** -->",
 ]
@@ -178,6 +178,17 @@ UNITS = [
         "| a | b |\n",
         "## Open questions resolved\n- a resolved: b\n",
     ),
+    *(
+        "[a](b)",
+        "[a",
+        "Verdict\n",
+        "one blocking, ",
+        "must be ",
+        "REVISE was ",
+        "The author wrote:\n",
+        "All resolved. ",
+    ),
+    *("<verdict>", "<think>", '{"verdict": ', ',"\\"', "//", "[{", "There is no ", "It is. ", "APPROVED because a "),
 ]
 
 

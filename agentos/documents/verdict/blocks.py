@@ -13,6 +13,7 @@ from enum import Enum, auto
 
 from agentos.documents.markdown import Kind, Line
 from agentos.documents.verdict.marks import bare, is_strikethrough_open, options, strip_marker
+from agentos.documents.verdict.titles import may_name_a_verdict, verdict_label, words_of
 
 _HIDING = "del|s|strike|pre|code|blockquote|template|script|style|textarea|details|q|samp|kbd|cite"
 _TAG = re.compile(rf"<(/?)({_HIDING})\b[^<>]{{0,200}}>", re.IGNORECASE)
@@ -104,6 +105,7 @@ def _read_row(line: Line, context: _Context) -> Row:
     above = context.last
     row = Row(line, form, stripped if is_rule else text, form is not Form.TEXT or above is None)
     row.is_first = row.is_first or (above is not None and above.form is not Form.TEXT and not above.is_nested)
+    row.is_first = row.is_first or (above is not None and _is_label(above.text))
     is_code = line.indent >= 4 and (context.list_indent < 0 or line.indent >= context.list_indent + 8)
     if not is_code:
         _place_in_list(row, context)
@@ -133,7 +135,12 @@ def _place_in_list(row: Row, context: _Context) -> None:
 
 
 def _is_open(text: str) -> bool:
-    return bare(text).endswith(":")
+    return bare(text).endswith(":") or _is_label(text)
+
+
+def _is_label(text: str) -> bool:
+    """Tell whether a line is nothing but the name of the verdict, so that its value stands below."""
+    return len(text) < 80 and may_name_a_verdict(text) and verdict_label(words_of(text)) in ("verdict", "decision")
 
 
 def _is_tagged(row: Row, context: _Context) -> bool:

@@ -26,8 +26,8 @@ _MARKERS = (
     "\u2192",
     "->",
 )
-_UNCOVERED = word_set("not no none missing gap uncovered partial partially untested fail failed insufficient n")
-_COVERED = word_set("covered yes pass passed full fully ok tested complete y")
+_UNCOVERED = word_set("not no none missing gap gaps 0 uncovered partial partially untested fail failed insufficient n")
+_COVERED = word_set("covered yes pass passed full fully ok tested complete y 100")
 
 
 def joined(item: Item) -> str:
@@ -115,11 +115,11 @@ def _read_table(table: Table) -> Iterable[CoverageRow]:
     tests = table.column("scenario", "test", "covered by")
     status = table.column("status", "covered", "coverage", "result")
     text = table.column("requirement", "description", "criterion")
-    if tests is None or (text is None and status is None):
+    if (status is None and text is None) or (tests is None and (status is None or text is None)):
         return
     named = next((index for index, title in enumerate(table.header) if _is_number(title)), None)
     for cells, line in zip(table.rows, table.row_lines, strict=True):
-        scenarios = _split_scenarios(cells[tests])
+        scenarios = _split_scenarios(cells[tests]) if tests is not None else ()
         told = cells[status] if status is not None and status != tests else ""
         yield CoverageRow(
             checked_text(flat(cells[named]), line) if named is not None and named != text else "",
@@ -144,4 +144,5 @@ def _is_covered(told: str, scenarios: Sequence[str]) -> bool:
         return False
     if words & _COVERED or any(mark in told for mark in "\u2713\u2714\u2705"):
         return True
-    return bool(scenarios) and not told.strip()
+    share = told.replace("*", "").strip().removesuffix("%")
+    return bool(scenarios) and not share.isdecimal()

@@ -68,6 +68,7 @@ class _Word:
 
 def read_decision(text: str) -> Stated | None:
     """Return what decision a bare text states, or None when it does not begin with one."""
+    text = text.rstrip(" \\")
     if _match(words := _tokenise(text[:_REACH]), _skip_lead(words)[0]) is None:
         return None
     words = _tokenise(text[:LONGEST])
@@ -85,6 +86,11 @@ def read_decision(text: str) -> Stated | None:
     if decision is Decision.APPROVED and not (len(text) <= LONGEST and _is_clean(rest)):
         return Stated(None, explanation, is_emphatic)
     return Stated(decision, explanation, is_emphatic)
+
+
+def names_a_decision(text: str) -> bool:
+    """Tell whether a text begins with a decision, clear or not."""
+    return read_decision(text) is not None
 
 
 def is_condition(text: str) -> bool:
@@ -167,14 +173,20 @@ def _is_choice(rest: Sequence[_Word]) -> bool:
     if not rest:
         return False
     if rest[0].text in CHOICES:
-        return True
+        return not _is_next_field(rest, 0)
     is_arrow = rest[0].text in "-=" and len(rest) > 1 and rest[1].text == ">"
     return is_arrow or (rest[0].low in ("or", "vs", "versus", "and") and _match(rest, 1) is not None)
 
 
+def _is_next_field(rest: Sequence[_Word], position: int) -> bool:
+    """Tell whether a bar stands here that parts the decision from another field, as in `| Confidence: High`."""
+    following = [word.low for word in rest[position + 1 : position + 3]]
+    return rest[position].text == "|" and following[:1] in (["confidence"], ["reviewer"], ["date"]) and ":" in following
+
+
 def _is_clean(rest: Sequence[_Word]) -> bool:
     """Tell whether what follows an approval takes nothing back."""
-    if any(word.text in CAPITALS for word in rest):
+    if _is_denied(rest) or any(one.text == "[" and two.text == "^" for one, two in pairwise(rest)):
         return False
     position = 0
     while position < len(rest) and rest[position].is_word:
@@ -183,8 +195,17 @@ def _is_clean(rest: Sequence[_Word]) -> bool:
             return False
         position = following
     if position < len(rest) and rest[position].text not in BREAKS and rest[position].text not in YES:
-        return False
+        return _is_next_field(rest, position) and _are_clauses_clean(rest[position + 1 :])
     return _are_clauses_clean(rest[position:])
+
+
+def _is_denied(rest: Sequence[_Word]) -> bool:
+    """Tell whether another decision in capitals follows that is not an earlier one, or a plain `: no`."""
+    for place, word in enumerate(rest):
+        if word.text in CAPITALS and not (place and rest[place - 1].low in ("was", "previously", "previous", "prior")):
+            return True
+    answer = [word.low for word in rest[:3]]
+    return answer[:1] == [":"] and answer[1:2] in (["no"], ["false"]) and (len(answer) < 3 or not rest[2].is_word)
 
 
 def _after_approval(rest: Sequence[_Word], position: int) -> int | None:
@@ -194,6 +215,12 @@ def _after_approval(rest: Sequence[_Word], position: int) -> int | None:
         return position + 1
     if low == "with":
         return _after_with(rest, position + 1)
+    if low == "w" and position + 1 < len(rest) and rest[position + 1].text == "/":
+        return _after_with(rest, position + 2)
+    if low in ("because", "since") or (
+        low == "as" and [word.low for word in rest[position + 1 : position + 2]] == ["all"]
+    ):
+        return _reason(rest, position + 1)
     if low == "by":
         return _run(rest, position + 1, None)
     if low in AFTER:
@@ -205,8 +232,19 @@ def _run(rest: Sequence[_Word], position: int, allowed: frozenset[str] | None) -
     start = position
     while position < len(rest) and position - start < 8 and _is_inside(rest, position):
         low = rest[position].low
-        if (low not in allowed) if allowed is not None else (low in CONDITIONS):
+        is_joint = low in "-_" and position > 0
+        if (low not in allowed and not is_joint) if allowed is not None else (low in CONDITIONS):
             break
+        position += 1
+    return position if position > start else None
+
+
+def _reason(rest: Sequence[_Word], position: int) -> int | None:
+    """Return where a reason ends, None when a condition stands in it."""
+    start = position
+    while position < len(rest) and _is_inside(rest, position):
+        if rest[position].low in CONDITIONS:
+            return None
         position += 1
     return position if position > start else None
 
@@ -243,7 +281,9 @@ def _are_clauses_clean(rest: Sequence[_Word]) -> bool:
             continue
         if low == "to" and position and rest[position - 1].low == "subject":
             return False
-        if low in ("contingent", "conditional", "conditionally"):
+        if low in ("contingent", "conditional", "conditionally", "bedingung", "voraussetzung"):
+            return False
+        if low == "condition" and position and rest[position - 1].low in ("\u00e0", "a", "on"):
             return False
         if low in ("first", "before") and is_order:
             return False
@@ -258,4 +298,21 @@ def _are_clauses_clean(rest: Sequence[_Word]) -> bool:
 
 def _is_optional(rest: Sequence[_Word], position: int) -> bool:
     following = [word.low for word in rest[position + 1 : position + 4] if word.is_word]
+    sentence = [word.low for word in rest[position + 1 : position + 25] if word.is_word]
+    match rest[position].low:
+        case "not":
+            return following[:2] == ["a", "single"]
+        case "if":
+            return following[:2] in (["time", "allows"], ["time", "permits"]) and "consider" in sentence[:6]
+        case "only":
+            is_left = bool({"remain", "remaining"} & set(sentence[:6])) and not CONDITIONS.intersection(sentence[:6])
+            return is_left and bool(SOFT.intersection(sentence[:4]))
+        case "after":
+            is_past = following[:1] in (["one"], ["two"], ["three"], ["both"]) and following[1:2] in (
+                ["rounds"],
+                ["round"],
+            )
+            return is_past and bool({"closed", "resolved", "addressed"} & set(sentence[:10]))
+        case "although" if SOFT.intersection(following):
+            return "none" in sentence
     return rest[position].low in ("but", "however", "though", "although") and bool(OPTIONAL.intersection(following))

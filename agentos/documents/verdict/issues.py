@@ -13,7 +13,7 @@ from agentos.documents.tables import Table, tables
 from agentos.documents.verdict.blocks import Form
 from agentos.documents.verdict.contents import checked_text, joined
 from agentos.documents.verdict.marks import bare, flat, options
-from agentos.documents.verdict.nothing import says_nothing
+from agentos.documents.verdict.nothing import is_pass, says_nothing
 from agentos.documents.verdict.parts import Part
 from agentos.documents.verdict.titles import Role, category_of, read_title, split_label, tier_of, words_of
 
@@ -78,6 +78,8 @@ def _read_tier(part: Part, tier: Tier, stated: AbstractSet[int], has_children: b
         texts = [text for text in paragraphs(_before_rule(lines)) if not text.rstrip("*_ ").endswith(":")]
         if texts and not says_nothing(texts[0]):
             yield _plain(" ".join(texts), part.number, tier, category)
+        elif not texts and _HEADING_ID.match(bare(part.heading)) and tier_of(words_of(part.heading)) is None:
+            yield _plain(part.heading, part.number, tier, category)
 
 
 def _read_grid(grid: Table, tier: Tier, category: Category) -> Iterator[Finding]:
@@ -117,7 +119,8 @@ def _read_tagged(part: Part) -> Iterator[Finding]:
         tag, closed, value = text[1:].partition("]") if text[:1] == "[" else ("", "", "")
         if not closed:
             title = read_title(row.text[:400])
-            tag, value = (split_label(text)[0], title.value) if title.role is Role.FINDINGS else ("", "")
+            tag, value = split_label(text) if title.role is Role.FINDINGS else ("", "")
+            value = title.value or ("" if tier_of(words_of(value)) else value)
         tier = tier_of(words_of(tag)) if tag else None
         if tier is None or not value or says_nothing(value) or value.strip(" .") == "0":
             continue
@@ -132,6 +135,9 @@ def _plain(text: str, line: int, tier: Tier, category: Category) -> Finding:
 
 
 def _is_entry(item: Item) -> bool:
+    text = joined(item)
+    if is_pass(text, item.is_checked, category_of(words_of(split_label(bare(text[:200]))[0])) is not None):
+        return False
     return not says_nothing(joined(item)) or (item.is_checked is None and _split_ours(flat(joined(item))) is not None)
 
 

@@ -11,7 +11,8 @@ _TAGS = re.compile(r"</?(?:b|strong|em|i|u|br|mark|big|p|div|center) {0,3}/?>", 
 _ESCAPED = re.compile(r"\\([\[\]()*_.\-#>|])")
 _ENTITY = re.compile(r"&#(\d{1,7});")
 _STRUCK = re.compile(r"~~(?:[^~]|~(?!~))*~~")
-_MARKS = re.compile(r"[\\<~*_]")
+_MARKS = re.compile(r"[\\<~*_\]]")
+_LINK = re.compile(r"!?\[([^\[\]]{0,300})\](?:\([^()]{0,500}\)|\[[^\[\]]{0,100}\](?!\())")
 _STARS = re.compile(r"\*+")
 _BOX = re.compile(r"(?:\[(?=.?\])|\((?=.?\)))(.?)[\])]")
 _OPEN_BOXES = "☐⬜🔲◻▢□"
@@ -40,6 +41,8 @@ class Option:
 
 def show(text: str) -> str:
     """Return a line without characters that nobody sees, its white space made plain."""
+    if "&nbsp;" in text or ":white_check_mark:" in text:
+        text = text.replace("&nbsp;", " ").replace(":white_check_mark:", "\u2705")
     return " ".join((text if text.isascii() else text.translate(_INVISIBLE)).split())
 
 
@@ -50,6 +53,8 @@ def bare(text: str) -> str:
         return text
     if "\\" in text or "<" in text:
         text = _ESCAPED.sub(r"\1", _TAGS.sub(" ", text))
+    if "](" in text or "][" in text:
+        text = _LINK.sub(_unlinked, text)
     if "~~" in text:
         text = _STRUCK.sub(" ", text)
     text = text.replace("*", "")
@@ -57,6 +62,15 @@ def bare(text: str) -> str:
         text = " ".join(word.strip("_") or word for word in text.split(" "))
         text = text.replace("_:", ":")
     return " ".join(text.split())
+
+
+def _unlinked(match: re.Match[str]) -> str:
+    """Return the text of a link, nothing for an image or a text that would state a verdict."""
+    low = match[1].casefold()
+    is_box = len(match[1]) < 2
+    if is_box:
+        return match[0]
+    return " " if match[0][0] == "!" or "approv" in low or "verdict" in low else match[1]
 
 
 def strip_marker(text: str) -> tuple[str, bool]:

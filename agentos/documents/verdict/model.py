@@ -75,3 +75,7 @@ def check_sense(verdict: Verdict, line: int = 0) -> None:
     blocking = [finding.id for finding in verdict.findings if finding.tier is Tier.BLOCKING]
     if verdict.decision is Decision.APPROVED and blocking:
         raise VerdictError(f"the verdict contradicts itself: APPROVED with blocking finding {blocking[0]}", line)
+    if verdict.decision is Decision.APPROVED and verdict.questions:
+        raise VerdictError("the verdict contradicts itself: APPROVED with a question for a person", line)
+    if verdict.decision is Decision.APPROVED and not all(row.covered for row in verdict.coverage):
+        raise VerdictError("the verdict contradicts itself: APPROVED with a requirement that is not covered", line)

@@ -8,11 +8,13 @@ from agentos.documents.findings import Tier
 from agentos.documents.markdown import Kind, Line, scan
 from agentos.documents.strict_json import MAX_BYTES
 from agentos.documents.verdict.contents import read_coverage, read_questions, read_resolved, read_summary
+from agentos.documents.verdict.contradictions import check_words
 from agentos.documents.verdict.issues import read_findings
 from agentos.documents.verdict.marks import strip_marker
 from agentos.documents.verdict.model import MAX_ENTRIES, Decision, Verdict, VerdictError, check_sense
 from agentos.documents.verdict.parts import read_parts
-from agentos.documents.verdict.statements import Weight, collect, judge
+from agentos.documents.verdict.quoting import is_statement_quoted
+from agentos.documents.verdict.statements import Statement, Weight, collect, judge
 from agentos.documents.verdict.structured import verdict_json
 
 
@@ -25,6 +27,8 @@ def read_markdown(lines: Sequence[Line]) -> Verdict:
         raise VerdictError("the verdict is not clear", decided.line)
     if decided.decision is Decision.APPROVED:
         _check_end(lines)
+        _check_quotes(statements, lines)
+        check_words(parts)
     verdict = Verdict(
         decided.decision,
         read_summary(parts, decided.explanation),
@@ -38,6 +42,13 @@ def read_markdown(lines: Sequence[Line]) -> Verdict:
     return verdict
 
 
+def _check_quotes(statements: Sequence[Statement], lines: Sequence[Line]) -> None:
+    """Raise `VerdictError` for an approval that is introduced as someone else's words."""
+    for statement in statements:
+        if statement.decision is Decision.APPROVED and is_statement_quoted(lines, statement.line):
+            raise VerdictError("the verdict is introduced as someone else's words", statement.line)
+
+
 def check_around(text: str, decision: Decision) -> None:
     """Raise `VerdictError` when the Markdown around a verdict object states something else."""
     parts = read_parts(scan(text))
@@ -45,6 +56,8 @@ def check_around(text: str, decision: Decision) -> None:
     for statement in statements:
         if statement.decision is not decision and (statement.weight is not Weight.SIDE or _is_approval(decision)):
             raise VerdictError(f"the answer says {statement.text[:80]!r} beside {decision}", statement.line)
+    if _is_approval(decision):
+        check_words(parts)
     found = read_findings(parts, {statement.line for statement in statements})
     if _is_approval(decision) and any(finding.tier is Tier.BLOCKING for finding in found):
         raise VerdictError("the verdict contradicts itself: APPROVED with blocking findings beside it")

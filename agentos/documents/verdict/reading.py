@@ -7,22 +7,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from agentos.documents.markdown import Kind, Line, scan
-from agentos.documents.strict_json import StrictJsonError, load_strict
+from agentos.documents.strict_json import StrictJsonError
+from agentos.documents.verdict.lenient import load_relaxed, read_object, unwrapped
 from agentos.documents.verdict.model import Decision, Verdict, VerdictError
 from agentos.documents.verdict.prose import check_around, read_markdown
-from agentos.documents.verdict.structured import parse_object
-from agentos.documents.verdict.titles import words_of
-from agentos.documents.verdict.vocabulary import word_set
-from agentos.documents.verdict.wrapping import unwrap
+from agentos.documents.verdict.quoting import is_quoted
+from agentos.documents.verdict.wrapping import plain_rows, unwrap, without_thoughts
 
 MAX_ANSWER = 8_000_000
 _HALF = re.compile("[\ud800-\udfff]")
 _OUTSIDE = re.compile(r'["\[\]{}]')
+_OBJECT = re.compile(r"\{|\[\s*\{")
 _INSIDE = re.compile(r'["\\]')
-_QUOTING = word_set(
-    "says said contains contained quote quotes quoted claims claimed includes included asks asked states stated"
-    " supplied example template previous prior earlier would original sample embedded author wants wanted demands"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +40,12 @@ def read_verdict(text: str) -> Verdict:
     if len(text) > MAX_ANSWER:
         raise VerdictError(f"the answer is over {MAX_ANSWER} characters")
     whole = _HALF.sub("\ufffd", text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"))
-    if not whole.strip():
-        raise VerdictError("the answer is empty")
+    whole = plain_rows(without_thoughts(whole))
     stripped = whole.strip()
-    if stripped[0] == "{" and _object_end(stripped, 0) == len(stripped):
-        return parse_object(stripped, 1 + whole[: len(whole) - len(whole.lstrip())].count("\n"))
+    if not stripped:
+        raise VerdictError("the answer is empty")
+    if _OBJECT.match(stripped) and _object_end(stripped, 0) == len(stripped):
+        return read_object(stripped, 1 + whole[: len(whole) - len(whole.lstrip())].count("\n"))
     rows = unwrap(whole.split("\n"))
     inside = "\n".join(rows)
     lines = scan(inside)
@@ -62,8 +59,8 @@ def read_verdict(text: str) -> Verdict:
 
 
 def _read_within(found: _Object, rows: Sequence[str], lines: Sequence[Line]) -> Verdict:
-    verdict = parse_object(found.text, found.line)
-    if verdict.decision is Decision.APPROVED and _is_quoted(lines, found.first):
+    verdict = read_object(found.text, found.line)
+    if verdict.decision is Decision.APPROVED and is_quoted(lines, found.first):
         raise VerdictError("the verdict object is introduced as someone else's words", found.line)
     around = ["" if found.first <= number <= found.last else row for number, row in enumerate(rows, 1)]
     check_around("\n".join(around), verdict.decision)
@@ -102,7 +99,7 @@ def _find_objects(text: str, rows: Sequence[str], lines: Sequence[Line]) -> Iter
 
 def _from_fence(opened: Line, body: Sequence[str], last: int) -> Iterator[_Object]:
     text = "\n".join(body).strip()
-    if opened.info.casefold() in ("", "json") and text.startswith("{"):
+    if opened.info.casefold() in ("", "json", "jsonc", "json5") and _OBJECT.match(text):
         yield _Object(text, opened.number + 1, opened.number, last)
 
 
@@ -133,10 +130,10 @@ def _object_end(text: str, start: int) -> int:
 def _is_verdict(text: str) -> bool:
     """Tell whether JSON is a verdict object, or what is left of one."""
     try:
-        value = load_strict(text)
+        value = load_relaxed(text)
     except StrictJsonError:
         return "decision" in _names(text)
-    return isinstance(value, dict) and "decision" in value
+    return unwrapped(value) is not None
 
 
 def _names(text: str) -> set[str]:
@@ -144,15 +141,6 @@ def _names(text: str) -> set[str]:
     found: set[str] = set()
     for mark, start, end in _marks(text, 0):
         depth += (mark in "{[") - (mark in "}]")
-        if mark == '"' and depth == 1 and end - start < 40 and text[end : end + 20].lstrip().startswith(":"):
+        if mark == '"' and depth in (1, 2) and end - start < 40 and text[end : end + 20].lstrip().startswith(":"):
             found.add(text[start + 1 : end - 1])
     return found
-
-
-def _is_quoted(lines: Sequence[Line], first: int) -> bool:
-    """Tell whether the line before an object, other quotations aside, says that it is quoted."""
-    for number in range(first - 1, 0, -1):
-        line = lines[number - 1]
-        if line.kind in (Kind.TEXT, Kind.HEADING) and not line.text.lstrip().startswith(">"):
-            return bool(_QUOTING.intersection(words_of(line.text[-300:])))
-    return False

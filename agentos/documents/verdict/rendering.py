@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from agentos.documents.findings import Category, Finding, Tier
 from agentos.documents.verdict.contents import NO_SUMMARY
+from agentos.documents.verdict.contradictions import speaks_against
 from agentos.documents.verdict.decisions import read_decision
 from agentos.documents.verdict.issues import SIMPLE_ID, number_findings
 from agentos.documents.verdict.marks import bare, escape, escape_first, flat, strip_marker
@@ -94,6 +95,8 @@ def _render_line(text: str) -> str:
 def _is_plain(text: str) -> bool:
     if not text[:1].isalnum() or strip_marker(f"{text} ")[1] or says_nothing(text):
         return False
+    if speaks_against(text):
+        return False
     title = read_title(text)
     is_title = title.role in (Role.VERDICT, Role.FINDINGS) or standing_title(text, Role.SUMMARY) is not None
     starts_label = any(verdict_label(words_of(" ".join(text.split()[:size]))) for size in range(1, 7))
@@ -119,7 +122,7 @@ def _render_coverage(verdict: Verdict) -> str:
 
 
 def _render_row(row: CoverageRow) -> str:
-    names = [(escape_first if says_nothing(name) else escape)(name, "|", ",", "<br>", "\\") for name in row.scenarios]
+    names = [_render_name(name) for name in row.scenarios]
     cells = (
         escape(row.requirement, "|", "\\"),
         escape(row.text, "|", "\\"),
@@ -127,6 +130,12 @@ def _render_row(row: CoverageRow) -> str:
         "covered" if row.covered else "NOT COVERED",
     )
     return "| " + " | ".join(cells) + " |"
+
+
+def _render_name(name: str) -> str:
+    marks = ("|", ",", "<br>", "\\")
+    escaped = escape(name, *marks)
+    return escape_first(name, *marks) if says_nothing(name) or says_nothing(escaped) else escaped
 
 
 def _categories(tier: Tier) -> tuple[Category, ...]:

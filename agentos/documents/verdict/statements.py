@@ -13,10 +13,20 @@ from agentos.documents.verdict.decisions import LONGEST, Stated, is_condition, r
 from agentos.documents.verdict.marks import Option, bare, is_balanced, options, show
 from agentos.documents.verdict.model import Decision, VerdictError
 from agentos.documents.verdict.parts import Part
-from agentos.documents.verdict.titles import Role, may_name_a_verdict, split_label, verdict_label, words_of
+from agentos.documents.verdict.quoting import conclusion
+from agentos.documents.verdict.titles import (
+    Role,
+    Title,
+    may_name_a_verdict,
+    split_label,
+    status_label,
+    verdict_label,
+    words_of,
+)
 from agentos.documents.verdict.vocabulary import word_set
 
 _LISTS = frozenset({Role.FINDINGS, Role.QUESTIONS, Role.RESOLVED})
+_STATING = frozenset({Role.VERDICT, Role.OPENING, Role.REMARKS, Role.SUMMARY})
 _PASSES = word_set("pass passed ok okay n a na clear none met yes 100")
 
 
@@ -105,7 +115,7 @@ def _read_part(part: Part) -> Iterator[Statement]:
         if not row.states:
             continue
         boxes = options(bare(row.text))
-        if boxes:
+        if boxes and not _is_opening_line(part, index, boxes):
             run.extend((row.number, option) for option in boxes)
             run[-1] = row.number, replace(run[-1][1], text=_with_rest(run[-1][1].text, part.rows, index))
             if _is_torn(row.text, run[-1][1]):
@@ -132,7 +142,7 @@ def _close_run(run: Sequence[tuple[int, Option]], part: Part) -> Iterator[Statem
     line, option = checked
     stated = read_decision(option.text)
     decision = stated.decision if stated else None
-    if part.role in (Role.VERDICT, Role.OPENING, Role.REMARKS, Role.SUMMARY):
+    if part.role in _STATING:
         yield Statement(line, decision, option.text, Weight.BOX, stated.explanation if stated else "")
     elif decision is not None:
         yield Statement(line, decision, option.text, Weight.SIDE)
@@ -141,6 +151,9 @@ def _close_run(run: Sequence[tuple[int, Option]], part: Part) -> Iterator[Statem
 def _read_heading(part: Part) -> Iterator[Statement]:
     if part.role in (Role.COVERAGE, Role.GATE):
         yield from _oppose(part.number, part.title.value)
+        return
+    if part.role is Role.OPENING and part.level == 1:
+        yield from _read_first_title(part)
         return
     value = part.title.value if part.role is Role.VERDICT else ""
     if not value and part.parent is Role.VERDICT and part.is_child and part.level < 7:
@@ -155,18 +168,34 @@ def _read_heading(part: Part) -> Iterator[Statement]:
     yield _state(part.number, part.heading, stated, Weight.MAIN)
 
 
+def _read_first_title(part: Part) -> Iterator[Statement]:
+    """Read `# APPROVED` and `# LLD Review #42: APPROVED`; the title of the document itself states nothing."""
+    clean = bare(part.heading)
+    label, value = split_label(clean)
+    words = words_of(label)
+    is_review = "review" in words and words[-1:] != ["review"] and words[-1].isdigit()
+    stated = read_decision(value if is_review else clean)
+    if stated is not None and stated.is_emphatic:
+        yield _state(part.number, part.heading, stated, Weight.MAIN)
+
+
 def _read_row(part: Part, index: int, has_stated: bool) -> Iterator[Statement]:
     row = part.rows[index]
     if row.form is Form.TABLE:
         yield from _read_table_row(part, index)
         return
     label, value = _split_verdict(bare(row.text))
-    noun = verdict_label(words_of(label)) if label else ""
+    noun = (verdict_label(words_of(label)) or status_label(words_of(label))) if label else ""
     if part.role in (Role.COVERAGE, Role.GATE):
         yield from _oppose(row.number, value if noun else row.text if row.is_first else "")
         return
     if noun and not (row.form is Form.ITEM and part.role in _LISTS):
         yield from _read_label(part, row, noun, _with_rest(value, part.rows, index))
+        return
+    if row.is_first and _is_opening(part, index):
+        stated = read_decision(_with_rest(bare(row.text), part.rows, index))
+        if stated is not None and (stated.is_emphatic or _is_marked(row.text, stated)):
+            yield _state(row.number, row.text, stated, Weight.MAIN)
         return
     if not row.is_first or part.role not in (Role.VERDICT, Role.REMARKS):
         return
@@ -176,11 +205,37 @@ def _read_row(part: Part, index: int, has_stated: bool) -> Iterator[Statement]:
         if stated is not None and (not has_stated or stated.is_emphatic):
             yield _state(row.number, row.text, stated, Weight.MAIN)
             return
+    if part.role is Role.VERDICT and not has_stated:
+        last = conclusion(_with_rest(text, part.rows, index))
+        if last:
+            yield _state(row.number, row.text, read_decision(last), Weight.MAIN)
+            return
     if (part.role is Role.VERDICT or part.parent is Role.VERDICT) and is_condition(text):
         yield Statement(row.number, None, show(row.text), Weight.SIDE)
 
 
+def _is_opening(part: Part, index: int) -> bool:
+    return not index and part.number == 1 and part.role is Role.OPENING and not part.heading
+
+
+def _is_opening_line(part: Part, index: int, boxes: Sequence[Option]) -> bool:
+    """Tell whether an answer begins with a tick and a decision that is no list of boxes."""
+    following = part.rows[1].text if len(part.rows) > 1 and not index else ""
+    is_alone = len(boxes) == 1 and not options(bare(following))
+    return _is_opening(part, index) and is_alone and bare(part.rows[index].text)[:1] in "\u2705\u2714"
+
+
+def _is_marked(text: str, stated: Stated) -> bool:
+    """Tell whether a first line is bold or ticked as a whole, so that it is more than a sentence."""
+    return stated.decision is not None and text.strip(" .!").endswith("**")
+
+
 def _read_label(part: Part, row: Row, noun: str, value: str) -> Iterator[Statement]:
+    boxes = options(value) if value[:1] in ("[", "(", "\u2610", "\u2611") else ()
+    if len(boxes) > 1:
+        section = replace(part, title=Title(Role.VERDICT)) if part.role in _STATING else part
+        yield from _close_run([(row.number, option) for option in boxes], section)
+        return
     stated = read_decision(value)
     if stated is None:
         words = words_of(value)
@@ -199,17 +254,19 @@ def _read_table_row(part: Part, index: int) -> Iterator[Statement]:
     cells = [bare(cell) for cell in split_row(row.text)]
     if part.role not in (Role.VERDICT, Role.OPENING, Role.REMARKS, Role.SUMMARY, Role.OTHER) or len(cells) < 2:
         return
-    if not verdict_label(words_of(cells[0].rstrip(":"))):
+    is_reviewer = words_of(cells[0]) == ["reviewer"] and words_of(cells[-1]) in (["verdict"], ["decision"])
+    if not is_reviewer and not verdict_label(words_of(cells[0].rstrip(":"))):
         return
     weight = Weight.SIDE if part.role is Role.OTHER else Weight.MAIN
     stated = read_decision(cells[1])
-    if stated is not None:
+    if stated is not None and not is_reviewer:
         yield _state(row.number, row.text, stated, weight)
         return
     body = [other for other in part.rows[index + 1 : index + 4] if other.form is Form.TABLE]
+    column = len(cells) - 1 if is_reviewer else 0
     if len(body) == 2 and not set(body[0].text) - set("|-: \t"):
         only = split_row(body[1].text)
-        stated = read_decision(bare(only[0])) if only else None
+        stated = read_decision(bare(only[column])) if len(only) > column else None
         if stated is not None:
             yield _state(body[1].number, body[1].text, stated, weight)
 
@@ -226,7 +283,7 @@ def _split_verdict(text: str) -> tuple[str, str]:
     if not may_name_a_verdict(text):
         return "", text
     label, value = split_label(text)
-    if label and verdict_label(words_of(label)):
+    if label and (verdict_label(words_of(label)) or status_label(words_of(label))):
         return label, value
     words = text[:120].split(" ")
     for size in range(1, min(6, len(words))):

@@ -27,7 +27,7 @@ def parse_object(text: str, line: int = 1) -> Verdict:
         offset = cause.lineno - 1 if isinstance(cause, json.JSONDecodeError) else 0
         raise VerdictError(str(error), line + offset) from None
     try:
-        return _build(value)
+        return build(value)
     except VerdictError as error:
         raise VerdictError(str(error), line) from None
 
@@ -37,7 +37,8 @@ def verdict_json(verdict: Verdict) -> str:
     return json.dumps(asdict(verdict), indent=1, ensure_ascii=False)
 
 
-def _build(value: Any) -> Verdict:
+def build(value: Any) -> Verdict:
+    """Return the verdict that a value of the schema is."""
     check_schema(value)
     verdict = Verdict(
         Decision(value["decision"]),

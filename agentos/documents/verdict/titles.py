@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from agentos.documents.findings import Category, Tier
+from agentos.documents.verdict.decisions import names_a_decision
 from agentos.documents.verdict.marks import bare
 from agentos.documents.verdict.vocabulary import word_set
 
@@ -40,8 +41,10 @@ class Title:
 
 
 _FILL = word_set("the of and for a my our on s in to")
-_VERDICT_HEADS = word_set("verdict decision")
-_WEAK_HEADS = word_set("recommendation outcome result conclusion approval")
+_VERDICT_HEADS = word_set("verdict decision urteil entscheidung")
+_WEAK_HEADS = word_set("recommendation outcome result conclusion approval ergebnis")
+_STATUS_HEADS = word_set("status readiness assessment")
+_STATUS_WORDS = _STATUS_HEADS | word_set("review overall final implementation gate current the my our for of")
 _VERDICT_WORDS = (
     _FILL
     | _VERDICT_HEADS
@@ -50,7 +53,7 @@ _VERDICT_WORDS = (
         "final overall review reviewer reviewers governance lld design document issue spec specification"
         " technical formal official architect architects rationale justification recommendations status"
         " implementation readiness ai"
-        " section reasoning explanation is"
+        " section reasoning explanation is current revised updated new gate assessment round"
     )
 )
 _THINGS = word_set("issues issue findings finding concerns concern problems problem items item list identified found")
@@ -67,6 +70,8 @@ _SOFT_HEADS = word_set(
     "suggestion suggestions minor optional nits nice recommendations improvements low nonblocking medium"
 )
 _SOFT_WORDS = _FILL | _THINGS | _SOFT_HEADS | word_set("have priority severity non blocking improvement could notes")
+_URGENT = word_set("must required critical p0 severity blocker blockers blocking")
+_SETTLED = word_set("no non not zero without resolved addressed fixed closed path by legend none")
 _COVERAGE_WORDS = _FILL | word_set(
     "requirement requirements coverage test tests analysis matrix table section 3 mandatory traceability by scenarios"
     " scenario check report mapping"
@@ -101,7 +106,7 @@ _CATEGORIES: dict[str, Category] = {
     **dict.fromkeys(("quality", "testing", "tests", "documentation"), Category.QUALITY),
 }
 _WORD = re.compile(r"[^\W_]+")
-_HEADS = re.compile("|".join(sorted(_VERDICT_HEADS | _WEAK_HEADS)), re.IGNORECASE)
+_HEADS = re.compile("|".join(sorted(_VERDICT_HEADS | _WEAK_HEADS | _STATUS_HEADS)), re.IGNORECASE)
 _ROMAN = word_set("i ii iii iv v vi vii viii ix x")
 _NUMBERED = word_set("section part step phase chapter")
 
@@ -121,18 +126,28 @@ def read_title(text: str) -> Title:
     clean = bare(text[:400])
     head, _, note = clean.partition("(")
     whole = head.strip() or clean
+    aside, closed, after = note.partition(")")
+    is_valued = bool(closed) and after.lstrip()[:1] in (":", "-", "\u2013", "\u2014")
+    if is_valued and verdict_label(words_of(f"{head} {aside}")):
+        is_strong = verdict_label(words_of(head)) == "verdict"
+        return Title(Role.VERDICT, after.lstrip()[1:].strip(), is_strong=is_strong)
     if _FOREIGN_WORDS.intersection(words_of(note)):
         return Title(Role.FOREIGN)
     title = _role(_without_number(words_of(whole)))
+    if title.role in (Role.OTHER, Role.REMARKS) and _is_urgent(words_of(note), _URGENT - {"must", "required"}):
+        return Title(Role.FINDINGS, tier=_urgent_tier(words_of(note)))
     if title.role is not Role.OTHER or len(text) > 400:
         return title
     label, value = split_label(clean)
     if not label:
-        return title
+        return _with_urgency(title, words_of(whole))
     named = _role(_without_number(words_of(label)))
     if named.role is Role.OTHER and set(words_of(label)) & _NUMBERED:
         return read_title(value)
-    return Title(named.role, value, named.tier, named.category, named.is_strong)
+    if named.role in (Role.OTHER, Role.REMARKS) and status_label(words_of(label)) and names_a_decision(value):
+        return Title(Role.VERDICT, value)
+    found = _with_urgency(Title(named.role, value, named.tier, named.category, named.is_strong), words_of(label))
+    return found if found.role is not Role.OTHER else _with_urgency(found, words_of(whole))
 
 
 def split_label(text: str) -> tuple[str, str]:
@@ -174,12 +189,21 @@ def tier_of(words: list[str]) -> Tier | None:
 
 def verdict_label(words: list[str]) -> str:
     """Return the noun that makes words the name of the verdict: verdict, decision, a weaker one, or nothing."""
+    words = [word for word in words if not word.isdigit()]
     if not words or len(words) > 7 or not _VERDICT_WORDS.issuperset(words):
         return ""
     heads = [word for word in words if word in _VERDICT_HEADS] or [word for word in words if word in _WEAK_HEADS]
     if "verdict" in heads:
         return "verdict"
+    if heads and heads[0] in _VERDICT_HEADS:
+        return "decision"
     return heads[0] if heads else ""
+
+
+def status_label(words: list[str]) -> str:
+    """Return the noun that makes words a label beside which a decision may stand, such as `Review Status`."""
+    named = [word for word in words if word in _STATUS_HEADS]
+    return named[0] if named and len(words) <= 5 and _STATUS_WORDS.issuperset(words) else ""
 
 
 def _role(words: list[str]) -> Title:
@@ -206,6 +230,30 @@ def _role(words: list[str]) -> Title:
     if names <= _REMARK_WORDS:
         return Title(Role.REMARKS, category=category_of(words))
     return Title(Role.OTHER, category=category_of(words))
+
+
+def is_foreign(words: list[str]) -> bool:
+    """Tell whether words name another review than this one."""
+    return bool(_FOREIGN_WORDS.intersection(words))
+
+
+def _with_urgency(title: Title, words: list[str]) -> Title:
+    if title.role in (Role.OTHER, Role.REMARKS) and len(words) <= 8 and _is_urgent(words, _URGENT):
+        return Title(Role.FINDINGS, title.value, _urgent_tier(words), title.category)
+    return title
+
+
+def _is_urgent(words: list[str], urgent: frozenset[str]) -> bool:
+    return bool(urgent.intersection(words)) and not _SETTLED.intersection(words)
+
+
+def _urgent_tier(words: list[str]) -> Tier:
+    """Return how much the findings weigh that a heading calls urgent, or gives a severity."""
+    if (_URGENT - {"severity"}).intersection(words):
+        return Tier.BLOCKING
+    if _SOFT_HEADS.intersection(words):
+        return Tier.SUGGESTION
+    return Tier.HIGH if _HIGH_HEADS.intersection(words) else Tier.BLOCKING
 
 
 def _without_number(words: list[str]) -> list[str]:

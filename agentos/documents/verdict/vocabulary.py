@@ -78,7 +78,8 @@ SINGLE = frozenset({"unconditionally", "now", "again"})
 CONDITIONS = word_set(
     "pending subject conditional conditionally contingent provided providing unless once if after until when assuming"
     " only but however though although except excepting not never fix revise rework redo reject must minus modulo"
-    " barring block blocked rejected cannot"
+    " barring block blocked rejected cannot sofern vorbehaltlich falls wenn nur sobald nachdem aber bis"
+    " sous sauf si mais salvo siempre pero"
 )
 ORDERS = word_set("address resolve add change correct update fix close answer")
 OPTIONAL = word_set("consider see note suggest optionally maybe")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from tests.documents.verdicts.bases import APPROVED, ENDINGS, OBJECT, OPENING, REVISE, SHORT, TIERS, boxes
+from tests.documents.verdicts.contrary import CONTRARY
+from tests.documents.verdicts.usual import USUAL
 
 REFUSED = "refused"
 NOT_APPROVED = "not approved"
@@ -63,7 +65,7 @@ SINGLE: list[Case] = [
     ("no box", OPENING + TIERS + boxes(""), REFUSED),
     ("nothing", "", REFUSED),
     ("blanks", " \n\t\n\u00a0", REFUSED),
-    ("a lone word", "APPROVED", REFUSED),
+    ("a lone word", "APPROVED", "APPROVED"),
     ("a lone sentence", "I approve of this design.", REFUSED),
     ("ends in the tiers", OPENING + TIERS, REFUSED),
     ("ends after the heading", OPENING + TIERS + "\n## Verdict\n", REFUSED),
@@ -104,7 +106,6 @@ SINGLE: list[Case] = [
             "or REVISE",
             "| REVISE | DISCUSS",
             "-> REVISE",
-            "(was REVISE)",
             "in part",
             "by default unless someone objects",
             "; not for production",
@@ -128,6 +129,7 @@ SINGLE: list[Case] = [
             " as written",
             " without changes",
             " (see the notes)",
+            " (was REVISE in round 1)",
             ", ready to implement",
             "  \nReviewer: the second model",
         )
@@ -218,7 +220,7 @@ SINGLE: list[Case] = [
     ("object cut", (OBJECT % "APPROVED")[:-9], REFUSED),
     ("fenced object cut", "```json\n" + (OBJECT % "APPROVED")[:-9], REFUSED),
     ("object cut below a label", f"**Verdict:** APPROVED\n\n{(OBJECT % 'APPROVED')[:-9]}", REFUSED),
-    ("object in lower case", OBJECT % "approved", REFUSED),
+    ("object in lower case", OBJECT % "approved", "APPROVED"),
     ("object with a second decision", (OBJECT % "REVISE").replace("{", '{"decision": "APPROVED",', 1), REFUSED),
     ("another object beside a review", f'```json\n{{"retries": 3}}\n```\n\n{APPROVED}', "APPROVED"),
     ("python fence", f"```python\n{OBJECT % 'APPROVED'}\n```", REFUSED),
@@ -235,4 +237,4 @@ def _mutated() -> Iterator[Case]:
             yield f"{ending_name}, {name}", change(SHORT + ending), NOT_APPROVED
 
 
-CASES: list[Case] = [*SINGLE, *_mutated()]
+CASES: list[Case] = [*SINGLE, *CONTRARY, *USUAL, *_mutated()]
