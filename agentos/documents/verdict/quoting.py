@@ -22,11 +22,20 @@ _MOST_LINES = 8
 
 
 def is_quoted(lines: Sequence[Line], first: int) -> bool:
-    """Tell whether the line before an object, other quotations aside, says that it is quoted."""
+    """Tell whether the line before an object, other quotations aside, says that it is quoted.
+
+    Before a heading only a line that hands over, with a colon at its end, speaks of what is below.
+    """
+    is_below_heading = False
     for number in range(first - 1, 0, -1):
         line = lines[number - 1]
-        if line.kind in (Kind.TEXT, Kind.HEADING) and not line.text.lstrip().startswith(">"):
-            return introduces(line.text[-300:])
+        if line.kind is Kind.HEADING:
+            if introduces(line.text[-300:]):
+                return True
+            is_below_heading = True
+        elif line.kind is Kind.TEXT and not line.text.lstrip().startswith(">"):
+            hands_over = not is_below_heading or bare(line.text[-300:]).endswith(":")
+            return hands_over and introduces(line.text[-300:])
     return False
 
 
