@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,12 @@ import pytest
 from tests.support import BIN, BRIEF, ISSUE, World
 
 KEPT = ("LANG", "LC_ALL", "TMPDIR", "TERM")
+
+
+def pytest_configure() -> None:
+    """Hear Ctrl+C again: where tests run in several processes it is ignored, and commands would inherit that."""
+    with suppress(ValueError):
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -205,7 +205,7 @@ def test_the_token_is_in_no_file_no_output_and_no_worker(world: World, hub: Hub)
     slow = ("--drafter", "offline:latency=30")
     with world.start("lld-workflow", "--all", "-vv", *SOURCE, *slow) as running:
         wait_until(lambda: len(running.workers()) >= 1, "a worker has work")
-        for process in running.descendants():
+        for process in running.workers():
             shown = (
                 Path(f"/proc/{process.pid}/environ").read_bytes() + Path(f"/proc/{process.pid}/cmdline").read_bytes()
             )
