@@ -58,8 +58,7 @@ def answer(args: argparse.Namespace) -> int:
         document = {"schema": 1, "label": task.label, "answered": list(questions), "file": path}
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
     else:
-        where = ("--repo", str(args.repo)) if args.repo is not None else ()
-        run = shlex.join((COMMANDS[task.workflow], *where, "--issue", task.item))
+        run = shlex.join((COMMANDS[task.workflow], *_places(args, record), "--issue", task.item))
         print_clean(f"{task.label} is pending again; the answer is in {path}. Go on with: {run}\n")
     return 0
 
@@ -85,6 +84,13 @@ def _find(home: Home, key: str, name: str) -> tuple[Task, Record]:
         task, record = ended[0]
         raise UsageError(f"{task.label} is {record.state}, nothing was asked; see: agentos status")
     raise UsageError(f"{name}: no such item has been run here; see: agentos status")
+
+
+def _places(args: argparse.Namespace, record: Record) -> tuple[str, ...]:
+    """Return the flags without which the item would not be found."""
+    repository = ("--repo", str(args.repo)) if args.repo is not None else ()
+    is_elsewhere = record.source.startswith("github:")
+    return (*repository, *(("--source", record.source.rpartition("#")[0]) if is_elsewhere else ()))
 
 
 def _show(task: Task, record: Record, *, as_json: bool) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from agentos.documents.markdown import fence_opening
 from agentos.documents.verdict.vocabulary import word_set
 
 _ELEMENT = re.compile(r"^<(h[1-6]|verdict)>([^<>\n]{1,200})</\1>[ \t]{0,20}$", re.IGNORECASE | re.MULTILINE)
@@ -29,16 +30,17 @@ def unwrap(rows: Sequence[str]) -> list[str]:
     its own closing line.
     """
     shown = [index for index, row in enumerate(rows) if row.strip()]
-    first = next((index for index in shown if fence(rows[index])), None)
-    opening = fence(rows[first]) if first is not None else None
+    first = next((index for index in shown if fence_opening(rows[index])), None)
+    opening = fence_opening(rows[first]) if first is not None else None
     if first is None or opening is None:
         return list(rows)
+    kind = opening[1].casefold()
     before = " ".join(rows[index] for index in shown if index < first)
     kinds = _KINDS if before else _KINDS | {"yaml", "yml"}
-    if opening[1] not in kinds or not (not before or _announces(before, opening[1])):
+    if kind not in kinds or (before and not _announces(before, kind)):
         return list(rows)
     last = _closing(rows, first)
-    if last < 0 or not _takes_leave([rows[index] for index in shown if index > last], opening[1]):
+    if last < 0 or not _takes_leave([rows[index] for index in shown if index > last], kind):
         return list(rows)
     inside = list(rows)
     for index in (*range(first + 1), *range(last, len(rows))):
@@ -70,19 +72,6 @@ def _as_markdown(match: re.Match[str]) -> str:
     return f"{'#' * int(match[1][1])} {match[2].strip()}"
 
 
-def fence(row: str) -> tuple[str, str] | None:
-    """Return the marks and the language of a row that is a fence."""
-    mark = row.lstrip()[:1]
-    if mark not in ("`", "~"):
-        return None
-    stripped = row.strip()
-    info = stripped.lstrip(mark)
-    length = len(stripped) - len(info)
-    if length < 3 or mark in info:
-        return None
-    return mark * length, info.strip().casefold()
-
-
 def _announces(text: str, kind: str) -> bool:
     words = "".join(letter if letter.isalnum() else " " for letter in text[:300].casefold()).split()
     known = [word for word in words if not word.isdigit()]
@@ -103,7 +92,7 @@ def _closing(rows: Sequence[str], first: int) -> int:
     """Return the row that closes the fence opened in a row, or -1."""
     opened: list[str] = []
     for index in range(first, len(rows)):
-        found = fence(rows[index])
+        found = fence_opening(rows[index])
         if found is None:
             continue
         marks, info = found
