@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 from tests.faults import billing, canary, purse, shared_keys
-from tests.support import PATIENCE, ROOT
+from tests.faults.figures import find_misses
 
 
 def test_only_calls_under_way_at_a_kill_are_asked_twice_and_the_summary_says_so(tmp_path: Path) -> None:
@@ -27,17 +24,7 @@ def test_two_commands_share_keys_within_every_limit(tmp_path: Path) -> None:
 
 
 def test_no_key_is_lent_twice_or_lost_when_holders_are_killed() -> None:
-    # Alone, because it forks and so needs a process with one thread.
-    finished = subprocess.run(
-        [sys.executable, "-m", "tests.faults.credentials", "--count", "200"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert finished.returncode == 0, finished.stdout + finished.stderr
-    assert json.loads(finished.stdout)["passed"]
+    assert not find_misses("credentials", "--count", "200")
 
 
 def test_a_canary_key_is_found_nowhere(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_ctrl_c_does_not_wait_for_a_long_call_and_reports_what_has_ended() -> No
     thread.start()
     started = time.monotonic()
     stats, results = coordinator.execute_parallel(list(range(12)), work)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 30, "the long item itself takes 60 s"
     release.set()
     thread.join()
     ended = {result.item_id for result in results}
