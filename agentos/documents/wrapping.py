@@ -66,7 +66,7 @@ def _peel(rows: Sequence[str], window: Window) -> Window:
     first, end = _trim(rows, window.start, window.end)
     if first == end:
         return window
-    start = _after_thinking(rows, first, end)
+    start = after_thinking(rows, first, end)
     anchor = _anchor(rows, start, end)
     if anchor is None:
         return window
@@ -90,7 +90,7 @@ def _trim(rows: Sequence[str], start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
-def _after_thinking(rows: Sequence[str], start: int, end: int) -> int:
+def after_thinking(rows: Sequence[str], start: int, end: int) -> int:
     """Skip a block of thoughts such as `<thinking> ... </thinking>` at the very beginning."""
     opening = rows[start].strip().casefold()
     for name in _THINKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from agentos.documents.changes import parse_changes, render_changes
 from agentos.documents.verdict import VerdictError, read_verdict
 from tests.documents.verdicts.bases import APPROVED, ENDINGS, OBJECT, REVISE
 from tests.fuzz import lld_targets
@@ -28,6 +29,17 @@ _PARTS = (
     *("## Appendix: Review Log\n", "### Review #1 (REVISE)\n", "**Final Status:** APPROVED\n", "Here is the design:\n"),
     *("## Acceptance Criteria\n", "## Answer, today\n", "Depends on: #7, #9 and audit-trail\n", "Blocked by: None\n"),
 )
+_CHANGES = (
+    *("```python\n", "````\n", "# File: a.py\n", "// File: b.md\n", "### File: `c.md`\n", "**File:** `d.py`\n"),
+    *("# Edit: a.py\n", "# Delete: e.py\n", "Reason: needed\n", "# Reason: needed\n", "path=f.txt", " whole"),
+    *("<<<<<<< SEARCH\n", "=======\n", ">>>>>>> REPLACE\n", "<<<<<<<< SEARCH\n", "x = 1\n", "<think>\n", "</think>\n"),
+)
+
+
+def _read_changes(text: str) -> None:
+    """Read an implementer's answer; what is rendered reads back equal."""
+    changes = parse_changes(text).changes
+    assert parse_changes(render_changes(changes)).changes == changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +53,7 @@ class Target:
 
 TARGETS: Mapping[str, Target] = {
     **{name: Target(read, (), (*MARKS, *_PARTS)) for name, read in lld_targets.TARGETS.items()},
+    "changes": Target(_read_changes, (), (*MARKS, *_CHANGES)),
     "verdict": Target(
         read_verdict,
         VerdictError,

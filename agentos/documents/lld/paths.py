@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 from agentos.documents.findings import Category, Finding, Tier
 from agentos.documents.hazards import unsafe_path
 from agentos.documents.lld.model import DeclaredFile
+from agentos.documents.repository_paths import plain_path
 
 _ADDS = ("add", "new", "create")
 _NEEDS = ("modify", "update", "change", "edit", "extend", "delete", "remove", "refactor", "fix", "rename", "move")
@@ -54,7 +55,7 @@ def check_paths(files: Sequence[DeclaredFile], tree: Tree | None, issue: str = "
                 f"Line {change.line}: the path `{_short(change.path)}` {why}.",
             )
             continue
-        path = _plain(change.path)
+        path = plain_path(change.path)
         if path in seen:
             text = f"`{_short(path)}` is declared again; line {seen[path]} has it already."
             yield _finding("repeated-path", path, change.line, text)
@@ -162,11 +163,6 @@ def looks_like(name: str, other: str) -> bool:
     if one[start + 2 :] == two[start + 2 :] and one[start : start + 2] == two[start : start + 2][::-1]:
         return True
     return len(one) >= 6 and one[start + 1 :] == two[start + 1 :]
-
-
-def _plain(path: str) -> str:
-    text = str(PurePosixPath(path.strip().replace("\\", "/")))
-    return "" if text == "." else text
 
 
 def _finding(rule: str, path: str, line: int, text: str) -> Finding:

@@ -1,0 +1,140 @@
+"""Run the tests of a repository with its own pytest.
+
+What the repository configures holds, with these exceptions, all made inside pytest after it has read the
+configuration: no stop at the first failure, no spreading over processes, no random order, no reruns by option, no
+selection by earlier results, no coverage or report files of its own, full assertion texts, and collection goes on
+after an error. Markers, `-k`, `-m`, ignored paths, plugins and their options, import mode and warning filters stay.
+Configuration is looked for in the folder and in its tests folder, never above.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import tomllib
+from pathlib import Path
+from typing import ClassVar
+
+from agentos.errors import BadInput
+from agentos.files import write_new
+from agentos.proofs.pytest_events import EVENTS, read_run
+from agentos.proofs.requests import Ended, Invocation, RunRequest
+from agentos.proofs.runs import TestRun
+
+INSIDE = Path(__file__).parent / "inside"
+"""The folder with the reporter that is loaded into the repository's own interpreter, and with nothing else."""
+
+REQUEST = "request.json"
+_CONFIGURATION_LIMIT = 1_000_000
+_SECTIONS = {"tox.ini": "pytest", "setup.cfg": "tool:pytest"}
+
+
+class PytestRunner:
+    """pytest, with a report that is not read off its terminal output."""
+
+    __test__: ClassVar[bool] = False
+    name = "pytest"
+
+    def recognises(self, folder: Path) -> bool:
+        """Tell whether there is a configuration of pytest, or a test file by its naming."""
+        return find_configuration(folder) is not None or _has_test_file(folder)
+
+    def prepare(self, request: RunRequest) -> Invocation:
+        """Leave the request in the results folder and return the command that takes it up."""
+        for name in request.selection:
+            if not name or name.startswith("-") or "\0" in name:
+                raise BadInput(f"{name!r}: is no test to select; name a file or an id")
+        files = tuple(sorted({name for name in request.coverage_files if name.endswith(".py")}))
+        request.results.mkdir(parents=True, exist_ok=True)
+        key = secrets.token_bytes(32)
+        for name in (REQUEST, EVENTS):
+            (request.results / name).unlink(missing_ok=True)
+        body = json.dumps({"key": key.hex(), "files": files}).encode()
+        write_new(request.results / REQUEST, body, is_durable=False)
+        return Invocation(
+            command=self._command(request),
+            environ=self._environ(request),
+            readable=(INSIDE,),
+            results=request.results,
+            key=key,
+            coverage_files=files,
+        )
+
+    def read(self, invocation: Invocation, ended: Ended) -> TestRun:
+        """Return what the reporter saw, held against the exit code."""
+        return read_run(invocation, ended)
+
+    def _command(self, request: RunRequest) -> tuple[str, ...]:
+        configuration = find_configuration(request.folder) or INSIDE / "empty.ini"
+        return (
+            request.python,
+            "-m",
+            "pytest",
+            "-p",
+            "agentos_pytest_report",
+            "-c",
+            str(configuration),
+            "--rootdir",
+            ".",
+            "--color=no",
+            "-o",
+            f"cache_dir={request.results / 'cache'}",
+            *request.selection,
+        )
+
+    def _environ(self, request: RunRequest) -> dict[str, str]:
+        source = request.folder.resolve() / "src"
+        paths = [str(INSIDE), *([str(source)] if source.is_dir() else [])]
+        return {
+            "AGENTOS_REPORT_FOLDER": str(request.results),
+            "PYTHONPATH": ":".join(paths),
+            "PYTEST_ADDOPTS": "",
+            # A file that is put back within the same second and with the same size would be taken from its cache.
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONNOUSERSITE": "1",
+            "PYTHONHASHSEED": "0",
+        }
+
+
+def find_configuration(folder: Path) -> Path | None:
+    """Return the file that configures pytest, as pytest itself would choose it in that folder."""
+    for place in (folder, folder / "tests", folder / "test"):
+        for name in ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini"):
+            if (place / name).is_file():
+                return place / name
+        if _configures_in_toml(place / "pyproject.toml"):
+            return place / "pyproject.toml"
+        for name, section in _SECTIONS.items():
+            if _has_section(place / name, section):
+                return place / name
+    return None
+
+
+def _configures_in_toml(path: Path) -> bool:
+    tool = None
+    text = _read(path)
+    if text:
+        try:
+            tool = tomllib.loads(text).get("tool")
+        except (tomllib.TOMLDecodeError, RecursionError):
+            return False
+    return isinstance(tool, dict) and isinstance(tool.get("pytest"), dict)
+
+
+def _has_section(path: Path, section: str) -> bool:
+    return any(line.strip() == f"[{section}]" for line in _read(path).splitlines())
+
+
+def _read(path: Path) -> str:
+    if not path.is_file() or path.stat().st_size > _CONFIGURATION_LIMIT:
+        return ""
+    return path.read_text("utf-8", "replace")
+
+
+def _has_test_file(folder: Path) -> bool:
+    """Look for files named as tests are; in folders below those of tests too, a level at most."""
+    for pattern in ("", "tests/", "test/", "tests/*/", "test/*/", "*/tests/", "src/*/tests/"):
+        for name in ("test_*.py", "*_test.py"):
+            if next(folder.glob(pattern + name), None):
+                return True
+    return False
