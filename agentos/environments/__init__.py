@@ -1,0 +1,9 @@
+"""The environment in which a repository's own tests run: built once, shared by all items that need the same."""
+
+from __future__ import annotations
+
+from agentos.environments.metadata import project_metadata
+from agentos.environments.needs import TOOLS, Needs, read_needs
+from agentos.environments.opening import Environment, open_environment
+
+__all__ = ["TOOLS", "Environment", "Needs", "open_environment", "project_metadata", "read_needs"]

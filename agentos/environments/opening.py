@@ -1,0 +1,176 @@
+"""Open the environment that some needs name: find it whole, or build it once while all others wait.
+
+It is built at its final place, because a virtual environment does not survive a move, and under a lock that pip
+holds too. A stamp is written last. A folder without a stamp was left by a builder that was killed: whoever has the lock
+throws it away and begins anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import threading
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentos.environments.borrowing import Loan, describe, hand_over, plan_loan
+from agentos.environments.child import run_watched
+from agentos.environments.installing import PipLog, index_redactor, install, make_venv, pip_environ
+from agentos.environments.interpreters import Interpreter, ask_interpreter, choose_interpreter
+from agentos.environments.needs import Needs
+from agentos.errors import BadInput, ItemError
+from agentos.files import make_private_directory, read_regular, remove_tree, sync_directory, write_atomically
+from agentos.locks import ItemLock, try_acquire
+
+STAMP = "complete.json"
+STAMP_LIMIT = 1_000_000
+WAITING_SECONDS = 10.0
+_POLL = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """An interpreter with all that a repository's tests need, but without the repository's own code."""
+
+    python: Path
+    folder: Path
+    readable: tuple[Path, ...]
+    """Folders that a sandbox must show."""
+    notes: tuple[str, ...] = ()
+
+
+async def open_environment(
+    needs: Needs, root: Path, *, log: Callable[[str], None], environ: Mapping[str, str] | None = None
+) -> Environment:
+    """Return the environment for some needs; the first caller builds it, whoever comes meanwhile waits."""
+    environ = os.environ if environ is None else environ
+    if needs.python:
+        return await _use_as_it_is(needs, environ)
+    interpreter = await choose_interpreter(needs.requires_python, environ)
+    installed = root / needs.digest(interpreter.identity, "pip")
+    if found := _find_complete(installed, interpreter):
+        return found
+    refusal = f"AgentOS runs on another Python than {interpreter.version}"
+    loan = await asyncio.to_thread(plan_loan, needs) if interpreter.is_own else Loan(refusal=refusal)
+    folder = installed if loan.refusal else root / needs.digest(interpreter.identity, "borrowed", *loan.pins)
+    try:
+        return await _find_or_build(folder, needs, loan, interpreter, log, environ)
+    except OSError as error:
+        where = error.filename or folder
+        raise ItemError(f"environment: {where}: {error.strerror or error}; make room or access, then rerun") from error
+
+
+async def _use_as_it_is(needs: Needs, environ: Mapping[str, str]) -> Environment:
+    found = await ask_interpreter(needs.python, needs.folder, environ)
+    if not found.has_pytest:
+        raise ItemError(f"{needs.python[:200]}: has no pytest; install it there or name another interpreter")
+    return Environment(found.path, found.prefix, _readable(found.prefix, found), ("the interpreter of the settings",))
+
+
+async def _find_or_build(
+    folder: Path,
+    needs: Needs,
+    loan: Loan,
+    interpreter: Interpreter,
+    log: Callable[[str], None],
+    environ: Mapping[str, str],
+) -> Environment:
+    if found := _find_complete(folder, interpreter):
+        return found
+    make_private_directory(folder.parent)
+    async with _locked(folder.with_name(f".{folder.name}.lock"), log) as lock:
+        if found := _find_complete(folder, interpreter):
+            return found
+        await asyncio.to_thread(remove_tree, folder)
+        try:
+            return await _build(folder, needs, loan, interpreter, log, environ, lock.descriptor)
+        except BaseException:
+            remove_tree(folder)
+            raise
+
+
+async def _build(
+    folder: Path,
+    needs: Needs,
+    loan: Loan,
+    interpreter: Interpreter,
+    log: Callable[[str], None],
+    environ: Mapping[str, str],
+    lock: int,
+) -> Environment:
+    kept = PipLog(folder.with_name(f"{folder.name}.log"), index_redactor(environ))
+    kept.path.unlink(missing_ok=True)
+    named = f" from {', '.join(needs.sources[:4])}" if needs.sources else ""
+    if loan.refusal:
+        log(f"environment: installing with pip{named} ({loan.refusal})")
+        await make_venv(interpreter.path, folder, kept, environ, lock, with_pip=True)
+        await install(needs, folder, kept, log, environ, lock)
+        notes = [f"installed with pip{named}"]
+    else:
+        log(f"environment: borrowing {describe(loan.pins)}")
+        await make_venv(interpreter.path, folder, kept, environ, lock, with_pip=False)
+        await _borrow(folder, loan, interpreter, kept, environ)
+        notes = [f"borrowed from AgentOS's own environment: {describe(loan.pins)}"]
+    stamp = {"version": interpreter.version, "notes": notes, "requirements": needs.requirements, "lent": loan.pins}
+    write_atomically(folder / STAMP, json.dumps(stamp, indent=1).encode())
+    sync_directory(folder.parent)
+    found = _find_complete(folder, interpreter)
+    if found is None:
+        raise ItemError(f"environment: {folder} has no working interpreter after it was built; the log is {kept.path}")
+    return found
+
+
+async def _borrow(folder: Path, loan: Loan, interpreter: Interpreter, kept: PipLog, environ: Mapping[str, str]) -> None:
+    python = folder / "bin" / "python"
+    minor = ".".join(interpreter.version.split(".")[:2])
+    site = folder / "lib" / f"python{minor}" / "site-packages"
+    stop = threading.Event()
+    copying = asyncio.create_task(asyncio.to_thread(hand_over, loan, site, folder / "bin", python, stop))
+    try:
+        await asyncio.shield(copying)
+    except asyncio.CancelledError:
+        stop.set()
+        with suppress(Exception):
+            await copying
+        raise
+    # A sandbox shows the environment read-only, so what is not compiled now would be compiled in every run.
+    await run_watched([str(python), "-I", "-m", "compileall", "-q", str(site)], pip_environ(environ), folder, kept.take)
+
+
+@asynccontextmanager
+async def _locked(path: Path, log: Callable[[str], None]) -> AsyncIterator[ItemLock]:
+    waited = 0.0
+    while (lock := try_acquire(path)) is None:
+        if waited == 0 or waited >= WAITING_SECONDS:
+            log("environment: waiting for another item that builds it")
+            waited = 0.0
+        await asyncio.sleep(_POLL)
+        waited += _POLL
+    try:
+        yield lock
+    finally:
+        lock.release()
+
+
+def _find_complete(folder: Path, interpreter: Interpreter) -> Environment | None:
+    """Return an environment that was built to its end and whose interpreter is still there."""
+    python = folder / "bin" / "python"
+    try:
+        stamp = json.loads(read_regular(folder / STAMP, STAMP_LIMIT))
+        notes = tuple(str(note) for note in stamp["notes"])
+    except (BadInput, ValueError, KeyError, TypeError):
+        return None
+    if not python.exists():
+        return None
+    return Environment(python, folder, _readable(folder, interpreter), notes)
+
+
+def _readable(folder: Path, interpreter: Interpreter) -> tuple[Path, ...]:
+    program = (folder / "bin" / "python").resolve().parent
+    shown = [folder, interpreter.base_prefix]
+    if not any(program.is_relative_to(place.resolve()) for place in shown):
+        shown.append(program)
+    return tuple(dict.fromkeys(shown))
