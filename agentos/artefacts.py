@@ -9,7 +9,7 @@ at every attempt, so none is ever left behind. What stood at a target before is 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,9 +22,9 @@ STAMP = "<!-- agentos: "
 
 @dataclass(frozen=True, slots=True)
 class Artefacts:
-    """What an item has to show: its papers by name, and the finished document, empty when there is none."""
+    """What an item has to show: for each of its folders the papers by name, and the finished document if any."""
 
-    papers: Mapping[str, str]
+    papers: Sequence[Mapping[str, str]]
     document: str = ""
 
 
@@ -33,10 +33,10 @@ class Publication:
     """The way of one item's files into a repository: plain data, so that a worker can be told of it."""
 
     repository: str
-    folder: str
-    """The folder of its papers, as a path in the repository."""
+    folders: tuple[str, ...]
+    """The folders of its papers, as paths in the repository."""
     document: str
-    """The finished document, as a path in the repository, when there is one."""
+    """The finished document, as a path in the repository, when there is one; empty for items that never have one."""
     mark: str
     """Part of the hidden names: of this item in this home alone, and the same at every attempt."""
 
@@ -53,25 +53,32 @@ class Publication:
     @property
     def is_prepared(self) -> bool:
         """Whether there is something to reveal or to take back."""
-        return os.path.lexists(self._hidden(self.folder)) or os.path.lexists(self._hidden(self.document))
+        return self._has_document or any(os.path.lexists(self._hidden(folder)) for folder in self.folders)
 
     @property
-    def has_document(self) -> bool:
-        """Whether a finished document was prepared."""
-        return os.path.lexists(self._hidden(self.document))
+    def result(self) -> str:
+        """What was prepared, by the path that is told: the finished document, else the folder that says most."""
+        return self.document if self._has_document else self.folders[-1]
+
+    @property
+    def _has_document(self) -> bool:
+        return bool(self.document) and os.path.lexists(self._hidden(self.document))
 
     def abandon(self) -> None:
         """Remove what was prepared."""
         if self.is_prepared:
-            remove_tree(Path(self._hidden(self.folder)))
-            Path(self._hidden(self.document)).unlink(missing_ok=True)
+            for folder in self.folders:
+                remove_tree(Path(self._hidden(folder)))
+            if self.document:
+                Path(self._hidden(self.document)).unlink(missing_ok=True)
 
     def name_for_superseded(self) -> str:
         """Return a free name for what stands at the targets now, empty when nothing does."""
-        if not os.path.lexists(self._target(self.folder)) and not os.path.lexists(self._target(self.document)):
+        targets = (*self.folders, self.document) if self.document else self.folders
+        if not any(os.path.lexists(self._target(target)) for target in targets):
             return ""
-        name, number = self.folder.rpartition("/")[2], 1
-        while os.path.lexists(self._target(f"{SUPERSEDED}/{name}-{number}")):
+        name, number = self.folders[0].rpartition("/")[2], 1
+        while any(os.path.lexists(kept) for kept in self._kept_folders(f"{name}-{number}")):
             number += 1
         return f"{name}-{number}"
 
@@ -82,37 +89,53 @@ class Publication:
         it is retired.
         """
         superseded = superseded or self.name_for_superseded()
-        kept = self._target(f"{SUPERSEDED}/{superseded}")
-        folder, hidden = self._target(self.folder), self._hidden(self.folder)
-        if os.path.lexists(hidden):
-            if os.path.lexists(folder):
-                self._make_parent(kept)
-                Path(folder).rename(kept)
-            Path(hidden).rename(folder)
-        if result != self.document:
-            self._retire_document(Path(kept))
-        elif os.path.lexists(self._hidden(self.document)):
-            if os.path.lexists(self._target(self.document)):
-                self._keep_old_document(Path(kept))
-            Path(self._hidden(self.document)).replace(self._target(self.document))
+        kept_folders = self._kept_folders(superseded)
+        for folder, kept in zip(self.folders, kept_folders, strict=True):
+            self._reveal_folder(folder, kept)
+        if self.document:
+            self._reveal_document(result, Path(kept_folders[0]))
         if superseded:
             # An old document in the place of a new one would pass for it, so here the renames must last.
-            sync_directory(Path(folder).parent)
-            sync_directory(Path(self._target(self.document)).parent)
+            for target in (*self.folders, *([self.document] if self.document else [])):
+                sync_directory(Path(self._target(target)).parent)
+
+    def _reveal_folder(self, folder: str, kept: str) -> None:
+        hidden, target = self._hidden(folder), self._target(folder)
+        if os.path.lexists(hidden):
+            if os.path.lexists(target):
+                self._make_parent(kept)
+                Path(target).rename(kept)
+            Path(hidden).rename(target)
+
+    def _reveal_document(self, result: str, kept: Path) -> None:
+        if result != self.document:
+            self._retire_document(kept)
+        elif os.path.lexists(self._hidden(self.document)):
+            if os.path.lexists(self._target(self.document)):
+                self._keep_old_document(kept)
+            Path(self._hidden(self.document)).replace(self._target(self.document))
+
+    def _kept_folders(self, superseded: str) -> list[str]:
+        """Return where each folder goes when another takes its place; only the first has the mere name."""
+        names = [superseded, *(f"{superseded}-{folder.split('/')[-2]}" for folder in self.folders[1:])]
+        return [self._target(f"{SUPERSEDED}/{name}") for name in names]
 
     def _prepare(self, artefacts: Artefacts) -> None:
-        folder = Path(self._hidden(self.folder))
-        self._make_parent(str(folder))
-        folder.mkdir()
-        for name, text in artefacts.papers.items():
-            write_new(folder / name, text.encode("utf-8", "surrogatepass"), mode=SHARED_FILE)
-        sync_directory(folder)
-        sync_directory(folder.parent)
+        for place, papers in zip(self.folders, artefacts.papers, strict=True):
+            self._prepare_folder(Path(self._hidden(place)), papers)
         if artefacts.document:
             document = Path(self._hidden(self.document))
             self._make_parent(str(document))
             write_new(document, artefacts.document.encode("utf-8", "surrogatepass"), mode=SHARED_FILE)
             sync_directory(document.parent)
+
+    def _prepare_folder(self, folder: Path, papers: Mapping[str, str]) -> None:
+        self._make_parent(str(folder))
+        folder.mkdir()
+        for name, text in papers.items():
+            write_new(folder / name, text.encode("utf-8", "surrogatepass"), mode=SHARED_FILE)
+        sync_directory(folder)
+        sync_directory(folder.parent)
 
     def _target(self, path: str) -> str:
         return f"{self.repository}/{path}"

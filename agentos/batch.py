@@ -19,6 +19,7 @@ from agentos.gateway.opening import Means, open_journal, open_pool
 from agentos.gateway.prices import parse_dollars
 from agentos.gateway.server import Gateway
 from agentos.inbox import Reject
+from agentos.plan.building import workshop_of
 from agentos.plan.halt import parse_halt
 from agentos.plan.preview import Options, Preview
 from agentos.report.entries import NOT_STARTED, Chain, Entries, Entry
@@ -32,12 +33,7 @@ from agentos.task import Failure, State, Task, failed
 from agentos.turns import Distance, Turns
 from agentos.wording import count, utc_now
 from agentos.workers.process import ProcessWorkers
-from agentos.workflows.parallel.coordinator import (
-    Interrupted,
-    ParallelCoordinator,
-    ProgressStats,
-    WorkflowResult,
-)
+from agentos.workflows.parallel.coordinator import Interrupted, ParallelCoordinator, ProgressStats, WorkflowResult
 
 LAST_WORDS = 0.3
 """Seconds that items which were cut off have to end before the run is reported."""
@@ -122,6 +118,7 @@ class _Batch:
             self._scratch,
             environ,
             self._folder / "workers.log",
+            options.workflow,
             at_once=self._coordinator.max_workers,
             in_all=len(preview.selection.tasks),
         )
@@ -254,11 +251,12 @@ class _Batch:
             stopping=self._stopping,
             drafter=options.drafter,
             reviewer=options.reviewer,
-            max_rounds=options.max_rounds,
+            max_rounds=options.max_iterations if options.builds else options.max_rounds,
             timeout=options.timeout or None,
             retries=options.retries,
             redo=options.choice.redo,
             filer=self._filer,
+            workshop=lambda task: workshop_of(options, preview, task),
         )
 
     def _take_result(self, result: WorkflowResult, stats: ProgressStats) -> None:

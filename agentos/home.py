@@ -75,6 +75,10 @@ class Home:
             lock=self.root / "locks" / repository / f"{name}.lock",
         )
 
+    def worktree(self, repository: str, item: str) -> Path:
+        """Return the folder in which an item is built."""
+        return self.root / "worktrees" / repository / item
+
     def prepare(self, repository: str) -> None:
         """Create the folders that a run in this repository needs, after a check that the home is ours alone."""
         self.check_private(repository)

@@ -10,17 +10,17 @@ from agentos import checkpoints, locks, scratch
 from agentos.artefacts import Publication
 from agentos.errors import BadInput
 from agentos.home import Home, ItemPaths
-from agentos.places import document_path, lineage_path
+from agentos.places import document_path, paper_folders
 from agentos.records import Record, read_record
-from agentos.task import Task
+from agentos.task import Task, Workflow
 
 
 def publication_of(task: Task, paths: ItemPaths, repository: Path) -> Publication:
     """Return the way of an item's files into its repository."""
     # The path of its checkpoint is of this item, this repository and this home alone.
     mark = hashlib.sha256(os.fsencode(paths.checkpoint)).hexdigest()[:16]
-    folder, document = lineage_path(task.workflow, task.item), document_path(task.workflow, task.item)
-    return Publication(str(repository), folder, document, mark)
+    document = "" if task.workflow is Workflow.IMPLEMENTATION else document_path(task.workflow, task.item)
+    return Publication(str(repository), paper_folders(task.workflow, task.item), document, mark)
 
 
 def recover(publication: Publication, paths: ItemPaths) -> Record | None:

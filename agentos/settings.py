@@ -59,6 +59,17 @@ def read_seconds(given: Any) -> float:
     return seconds
 
 
+def read_share(given: Any) -> float:
+    """Read a number of per cent."""
+    try:
+        share = float(str(given).strip().removesuffix("%"))
+    except ValueError:
+        raise ValueError(f"must be a number of per cent, not {given!r}") from None
+    if isinstance(given, bool) or not 0 <= share <= 100:
+        raise ValueError(f"must be from 0 to 100 per cent, not {given!r}")
+    return share
+
+
 def read_choice(*choices: str) -> Callable[[Any], str]:
     """Return a reader of one of some words."""
 
@@ -113,6 +124,8 @@ SETTINGS = {
         Setting("drafter", read_model, "offline", "who drafts, as provider:model"),
         Setting("reviewer", read_model, "offline", "who reviews, as provider:model"),
         Setting("max_rounds", read_whole(1), 5, "drafts at the most before an item ends as needs-revision"),
+        Setting("max_iterations", read_whole(1), 5, "attempts at the code before an item ends as not-green"),
+        Setting("coverage_target", read_share, 95.0, "per cent of the declared files' lines that tests must reach"),
         Setting("timeout", read_seconds, 0.0, "seconds that one workflow may take, 0 for no limit"),
         Setting("retries", read_whole(0), 0, "times a workflow is tried again after a fault that may pass"),
         Setting("delay", read_seconds, 0.0, "seconds between two starts"),

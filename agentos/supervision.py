@@ -27,6 +27,7 @@ from agentos.scratch import Scratch
 from agentos.task import Failure, Outcome, State, Task, failed
 from agentos.wording import count, describe_seconds
 from agentos.workers import DECIDED, Assignment, Event, Exit, Workers
+from agentos.workshop import Workshop
 
 RETRYABLE = frozenset({Failure.INFRA, Failure.PROVIDER, Failure.MODEL_FORMAT})
 FIRST_BACKOFF = 0.5
@@ -67,6 +68,8 @@ class Run:
     retries: int
     redo: bool = False
     filer: Filer | None = None
+    workshop: Callable[[Task], Workshop | None] = lambda _: None
+    """Says where and how an item is built, if it is."""
 
 
 def supervise(run: Run, task: Task) -> Entry:
@@ -204,6 +207,7 @@ class _Item:
             drafter=run.drafter,
             reviewer=run.reviewer,
             max_rounds=run.max_rounds,
+            workshop=run.workshop(self._task),
         )
 
     def _conclude(self, outcome: Outcome, seconds: float) -> Outcome:
@@ -226,7 +230,7 @@ class _Item:
         publication = self._publication
         if not publication.is_prepared:
             raise OSError("the worker left no complete results; run again")
-        self._artefact = publication.document if publication.has_document else publication.folder
+        self._artefact = publication.result
         superseded = publication.name_for_superseded()
         self._record(outcome, seconds, superseded)
         publication.reveal(self._artefact, superseded)
@@ -272,6 +276,8 @@ class _Item:
                 tell(self._task.label, "stopped, its checkpoint is kept")
             case State.APPROVED:
                 tell(self._task.label, f"APPROVED in round {outcome.rounds}, {took}: {self._artefact}")
+            case State.IMPLEMENTED | State.SCAFFOLDED:
+                tell(self._task.label, f"{outcome.state.upper()}, {took}: {outcome.message}")
             case _:
                 rounds = count(outcome.rounds, "round")
                 tell(self._task.label, f"{outcome.state.upper()} after {rounds}, {took}: {outcome.message}")

@@ -12,6 +12,16 @@ class Workflow(StrEnum):
 
     ISSUE = "issue"
     LLD = "lld"
+    IMPLEMENTATION = "implementation"
+
+    @property
+    def prefix(self) -> str:
+        """What its items are marked with: `LLD`."""
+        return "IMPL" if self is Workflow.IMPLEMENTATION else self.upper()
+
+
+DRAFTING = (Workflow.ISSUE, Workflow.LLD)
+"""Workflows that write a document, and have it reviewed."""
 
 
 class State(StrEnum):
@@ -20,11 +30,14 @@ class State(StrEnum):
     APPROVED = "approved"
     NEEDS_REVISION = "needs-revision"
     NEEDS_DISCUSSION = "needs-discussion"
+    IMPLEMENTED = "implemented"
+    SCAFFOLDED = "scaffolded"
+    """Its tests are written and proven red, and that was all that was asked for."""
     INTERRUPTED = "interrupted"
     FAILED = "failed"
 
 
-ENDED = frozenset({State.APPROVED, State.NEEDS_REVISION, State.NEEDS_DISCUSSION})
+ENDED = frozenset({State.APPROVED, State.NEEDS_REVISION, State.NEEDS_DISCUSSION, State.IMPLEMENTED})
 """States that a rerun leaves alone until the input changes."""
 
 
@@ -34,10 +47,17 @@ class Failure(StrEnum):
     BAD_INPUT = "bad-input"
     MODEL_FORMAT = "model-format"
     REVIEW_STALL = "review-stall"
+    RED_INVALID = "red-invalid"
+    NOT_GREEN = "not-green"
+    CONFLICT = "conflict"
     BUDGET = "budget"
     AUTH = "auth"
     PROVIDER = "provider"
     INFRA = "infra"
+
+
+_WITH_PAPERS = frozenset({Failure.REVIEW_STALL, Failure.RED_INVALID, Failure.NOT_GREEN})
+"""Failures in which a loop came to its end: what it found out is told in papers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +72,7 @@ class Task:
     @property
     def label(self) -> str:
         """The name that marks every line of this item: `LLD-42`."""
-        return f"{self.workflow.upper()}-{self.item}"
+        return f"{self.workflow.prefix}-{self.item}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +92,7 @@ class Outcome:
     @property
     def is_decided(self) -> bool:
         """Whether the loop came to its end, so that there are papers to show."""
-        return self.state in ENDED or self.failure is Failure.REVIEW_STALL
+        return self.state in ENDED or self.failure in _WITH_PAPERS
 
     def to_json(self) -> dict[str, Any]:
         """Return the outcome as JSON data."""

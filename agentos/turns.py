@@ -59,7 +59,7 @@ class Turns:
         self._entries = entries
         self._repository = repository
         self._tell = tell
-        self._queue = ReadyQueue(len(tasks), order.needs, order.held)
+        self._queue = ReadyQueue(len(tasks), order.needs, order.held, order.loose)
 
     def announce(self) -> None:
         """Say which items cannot start from the beginning."""
@@ -88,7 +88,7 @@ class Turns:
 
     def _is_fulfilled(self, entry: Entry) -> bool:
         if entry.status != COMPLETE:
-            return entry.status == State.APPROVED
+            return entry.status in (State.APPROVED, State.IMPLEMENTED)
         document = self._repository / document_path(entry.task.workflow, entry.task.item)
         return document.exists() or (document.parent.parent / "done" / document.name).exists()
 

@@ -16,10 +16,10 @@ from agentos.gateway.journal import Journal, request_key
 from agentos.gateway.server import Gateway
 from agentos.providers import Completion, Request
 from agentos.task import Workflow
-from agentos.workflows.catalogue import kind_of
-from agentos.workflows.nodes import Context, review
+from agentos.workflows.drafting.nodes import Context, review
+from agentos.workflows.drafting.state import RoundState, initial_state
+from agentos.workflows.lld import KIND
 from agentos.workflows.overrides import Overrides
-from agentos.workflows.state import RoundState, initial_state
 
 REPOSITORY = "calibration"
 """In the place of a repository's key, which always ends in a hash: no repository can have this one."""
@@ -157,7 +157,7 @@ class Examination:
 
     def _context(self, asker: _Asker) -> Context:
         return Context(
-            kind=kind_of(Workflow.LLD),
+            kind=KIND,
             ask=asker,
             prompts=self._overrides,
             gather=lambda _: "",

@@ -27,7 +27,11 @@ from agentos.task import State, Task, Workflow
 from agentos.untrusted import print_clean
 
 LONGEST = 20_000
-COMMANDS = {Workflow.LLD: "lld-workflow", Workflow.ISSUE: "issue-workflow"}
+COMMANDS = {
+    Workflow.LLD: "lld-workflow",
+    Workflow.ISSUE: "issue-workflow",
+    Workflow.IMPLEMENTATION: "implement-workflow",
+}
 
 
 def add_arguments(parser: Parser) -> None:
@@ -68,7 +72,7 @@ def _find(home: Home, key: str, name: str) -> tuple[Task, Record]:
     waiting: list[tuple[Task, Record]] = []
     ended: list[tuple[Task, Record]] = []
     for workflow in Workflow:
-        labelled = next((other for other in Workflow if name.upper().startswith(f"{other.upper()}-")), workflow)
+        labelled = next((other for other in Workflow if name.upper().startswith(f"{other.prefix}-")), workflow)
         if labelled is not workflow:
             continue
         task = Task(workflow, normalise_id(name, workflow), "")

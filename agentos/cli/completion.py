@@ -6,8 +6,12 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from agentos.task import Workflow
+
 SHELLS = ("bash", "zsh", "fish", "powershell")
-COMMANDS = ("agentos", "lld-workflow", "issue-workflow")
+COMMANDS = ("agentos", "lld-workflow", "issue-workflow", "implement-workflow")
+
+WORDS = {Workflow.ISSUE: "issue", Workflow.IMPLEMENTATION: "implement"}
 
 
 def complete_ids(prefix: str, parsed_args: argparse.Namespace, parser: argparse.ArgumentParser, **_: Any) -> list[str]:
@@ -16,19 +20,18 @@ def complete_ids(prefix: str, parsed_args: argparse.Namespace, parser: argparse.
 
     from agentos.errors import AgentOSError
     from agentos.home import Home, home_path
-    from agentos.inbox.directory import DirectoryInbox
     from agentos.inbox.remembered import RememberedInbox
-    from agentos.task import Workflow
+    from agentos.plan.preview import open_folder
 
-    is_issue = getattr(parsed_args, "type", "") == "issue" or "issue" in parser.prog
-    workflow = Workflow.ISSUE if is_issue else Workflow.LLD
+    named = f"{getattr(parsed_args, 'type', '')} {parser.prog}"
+    workflow = next((w for w, word in WORDS.items() if word in named), Workflow.LLD)
     repository = (parsed_args.repo or Path.cwd()).absolute()
     try:
         if source := getattr(parsed_args, "source", None):
             inbox = RememberedInbox(Home(home_path(os.environ)), repository, workflow)
             tasks = tuple(task for task in inbox.collect().tasks if task.source.startswith(f"{source}#"))
         else:
-            tasks = DirectoryInbox(repository, workflow).collect().tasks
+            tasks = open_folder(repository, workflow).collect().tasks
     except (AgentOSError, OSError):
         return []
     return [task.item for task in tasks if task.item.startswith(prefix)]

@@ -23,7 +23,8 @@ MOST_JUDGED = 200
 
 def show(options: Options, home: Home, *, as_json: bool) -> int:
     """Print the count, the ids, their order, the estimated time and what is wrong with the items."""
-    check_overrides(options.repository, options.workflow)
+    if not options.builds:
+        check_overrides(options.repository, options.workflow)
     preview = look_ahead(options, home)
     selection = preview.selection
     parallel = min(options.parallel, ParallelCoordinator.MAX_PARALLELISM)
@@ -32,7 +33,8 @@ def show(options: Options, home: Home, *, as_json: bool) -> int:
     is_offline = options.drafter.split(":")[0] == "offline"
     chain = preview.order.chain(len(selection.tasks))
     expected = estimate(len(selection.tasks), parallel, preview.earlier, is_offline, chain)
-    backlog = sight(options, preview, most=MOST_JUDGED)
+    # Designs were judged by their reviewer.
+    backlog = sight(options, preview, most=0 if options.builds else MOST_JUDGED)
     refused = {reject.task for reject in selection.rejects}
     # What is refused is listed as such already.
     judged = [judgement for judgement in examine(backlog) if judgement.task not in refused]
@@ -92,6 +94,6 @@ def _complaint_lines(judged: Sequence[Judgement], looked_at: int, total: int, op
     lines = [f"  {line}" for line in complaints[:MOST_COMPLAINTS]]
     if len(complaints) > MOST_COMPLAINTS:
         lines.append(f"  and {len(complaints) - MOST_COMPLAINTS} more: {command}")
-    if looked_at < total:
+    if looked_at < total and not options.builds:
         lines.append(f"  judged were the first {looked_at} of {total} items; all: {command}")
     return ["Triage:", *lines] if lines else []

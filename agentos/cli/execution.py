@@ -34,7 +34,8 @@ def execute(options: Options, home: Home, args: argparse.Namespace, color: str, 
     if find_spec("langgraph") is None:
         raise UsageError(f"langgraph is missing from {sys.executable}; use the Python of the project's environment")
     home.check_private()
-    check_overrides(options.repository, options.workflow)
+    if not options.builds:
+        check_overrides(options.repository, options.workflow)
     prices = dict(parse_price(text) for text in options.price)
     means = gather_means((options.drafter, options.reviewer), environ, home.root, prices)
     tidy(home, repository_key(options.repository), options.repository)
@@ -130,7 +131,8 @@ def _warn(options: Options, means: Means, console: Console) -> None:
     for warning in warnings:
         console.say(f"Warning: {warning}", important=True)
     if means.is_offline:
-        console.say("offline: designs are drafted and reviewed by rules, no model is asked")
+        what = "recorded answers are built" if options.builds else "designs are drafted and reviewed by rules"
+        console.say(f"offline: {what}, no model is asked")
 
 
 def _render(summary: Summary, args: argparse.Namespace) -> Iterable[str]:

@@ -23,16 +23,22 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
 
 def collect_pending_issues(input_dir: Path) -> list[Task]:
     """Return the issues in a repository that have no complete design yet."""
+    return collect_pending(input_dir, Workflow.LLD)
+
+
+def collect_pending(input_dir: Path, workflow: Workflow) -> list[Task]:
+    """Return the items of a workflow that are not complete."""
     import os
 
     from agentos.home import Home, home_path, repository_key
-    from agentos.inbox.directory import DirectoryInbox
+    from agentos.inbox.directory import FOLDERS
+    from agentos.plan.preview import open_folder
     from agentos.plan.selection import Choice, Ledger, select
 
     home, repository = Home(home_path(os.environ)), input_dir.absolute()
-    inbox = DirectoryInbox(repository, Workflow.LLD)
+    inbox = open_folder(repository, workflow)
     ledger = Ledger(home, repository, repository_key(repository), inbox)
-    return list(select(inbox.collect(), Choice(everything=True), ledger, inbox.folder).tasks)
+    return list(select(inbox.collect(), Choice(everything=True), ledger, FOLDERS[workflow]).tasks)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

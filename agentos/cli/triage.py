@@ -16,7 +16,7 @@ from agentos.home import Home, home_path
 from agentos.inbox.directory import FOLDERS
 from agentos.plan.preview import Options, look_ahead
 from agentos.plan.selection import Choice, normalise_id
-from agentos.task import Workflow
+from agentos.task import DRAFTING, Workflow
 from agentos.triage import Complaint
 from agentos.triage.backlog import Judgement, examine
 from agentos.triage.sighting import sight
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str]) -> int:
     repository = repository_of(args)
     if not repository.is_dir():
         raise UsageError(f"{repository}: no such folder; give the repository with --repo DIR")
-    workflows = [Workflow(args.workflow)] if args.workflow else list(Workflow)
+    workflows = [Workflow(args.workflow)] if args.workflow else list(DRAFTING)
     if (args.ids or args.source) and not args.workflow:
         workflows = [Workflow.LLD]
     if (args.label or args.milestone) and not args.source:
@@ -76,7 +76,7 @@ def build_parser() -> Parser:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what can be said about the items and the output."""
     parser.add_argument(
-        "workflow", nargs="?", choices=[w.value for w in Workflow], help="issues or briefs; default both"
+        "workflow", nargs="?", choices=[w.value for w in DRAFTING], help="issues or briefs; default both"
     )
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--all", action="store_true", help="every item that is not complete (the default)")

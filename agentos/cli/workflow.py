@@ -1,4 +1,4 @@
-"""The command line of the workflows: `lld-workflow`, `issue-workflow` and the scripts behind other names."""
+"""The command line of the workflows, whatever the command or the script is called."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from agentos import __version__
 from agentos.cli.entry import end_by_broken_pipe
@@ -18,7 +19,7 @@ from agentos.errors import UsageError
 from agentos.github import Unavailable, read_repository
 from agentos.home import Home, home_path
 from agentos.settings import SETTINGS, resolve
-from agentos.task import Workflow
+from agentos.task import DRAFTING, Workflow
 from agentos.untrusted import print_clean
 
 if TYPE_CHECKING:
@@ -26,10 +27,12 @@ if TYPE_CHECKING:
     from agentos.plan.selection import Choice
 
 COME_AGAIN = 75
+RECORDED = ".agentos/recorded"
 
 DESCRIPTIONS = {
     Workflow.LLD: "Turn issues (docs/issues/*.md) into reviewed low-level designs (docs/lld/active).",
     Workflow.ISSUE: "Turn briefs (docs/briefs/*.md) into reviewed issues (docs/issues).",
+    Workflow.IMPLEMENTATION: "Turn approved designs (docs/lld/active/*.md) into branches with tested code.",
 }
 EXAMPLES = """\
 examples:
@@ -67,7 +70,7 @@ def build_parser(workflow: Workflow | None, prog: str) -> Parser:
         epilog=EPILOG,
     )
     if workflow is None:
-        parser.add_argument("--type", choices=[w.value for w in Workflow], required=True, help="which workflow to run")
+        parser.add_argument("--type", choices=[w.value for w in DRAFTING], required=True, help="which workflow to run")
     add_arguments(parser, workflow)
     parser.add_argument("--version", action="version", version=f"agentos {__version__}")
     return parser
@@ -76,8 +79,8 @@ def build_parser(workflow: Workflow | None, prog: str) -> Parser:
 def add_arguments(parser: Parser, workflow: Workflow | None) -> None:
     """Add everything that can be said about items, how to run them and what to show."""
     _add_item_arguments(parser, workflow)
-    _add_run_arguments(parser)
-    if workflow is not Workflow.LLD:
+    _add_run_arguments(parser, workflow)
+    if workflow in (Workflow.ISSUE, None):
         _add_filing_arguments(parser)
     _add_output_arguments(parser)
 
@@ -90,8 +93,19 @@ def _add_item_arguments(parser: Parser, workflow: Workflow | None) -> None:
     ids: Any = group.add_argument("--ids", nargs="+", metavar="ID", help="these items")
     issue: Any = group.add_argument("--issue", metavar="ID", help="this one item")
     ids.completer = issue.completer = complete_ids
-    if workflow is not Workflow.LLD:
+    if workflow in (Workflow.ISSUE, None):
         group.add_argument("--brief", type=Path, metavar="FILE", help="this brief, wherever it lies")
+    if workflow is Workflow.IMPLEMENTATION:
+        parser.set_defaults(source=None, label=[], milestone=None)
+    else:
+        _add_source_arguments(group, workflow)
+    group.add_argument("--retry-failed", action="store_true", help="of these, only those that failed before")
+    group.add_argument("--skip-failed", action="store_true", help="of these, not those that failed before")
+    group.add_argument("--redo", action="store_true", help="of these, also those that are complete")
+    group.add_argument("--repo", type=Path, default=None, metavar="DIR", help="the repository (default: here)")
+
+
+def _add_source_arguments(group: argparse._ArgumentGroup, workflow: Workflow | None) -> None:
     items = "briefs" if workflow is Workflow.ISSUE else "items"
     group.add_argument("--source", metavar="S", help=f"{items} are the open issues there: github:owner/name")
     label_help = "with --source, only issues with all of these labels"
@@ -99,16 +113,13 @@ def _add_item_arguments(parser: Parser, workflow: Workflow | None) -> None:
         label_help += "; without it, labels for what is filed"
     group.add_argument("--label", nargs="+", action="extend", default=[], metavar="L", help=label_help)
     group.add_argument("--milestone", metavar="M", help="with --source, only issues of this one, by title or number")
-    group.add_argument("--retry-failed", action="store_true", help="of these, only those that failed before")
-    group.add_argument("--skip-failed", action="store_true", help="of these, not those that failed before")
-    group.add_argument("--redo", action="store_true", help="of these, also those that are complete")
-    group.add_argument("--repo", type=Path, default=None, metavar="DIR", help="the repository (default: here)")
 
 
-def _add_run_arguments(parser: Parser) -> None:
+def _add_run_arguments(parser: Parser, workflow: Workflow | None) -> None:
     group = parser.add_argument_group("how to run them")
     add_parallel_arguments(group)  # type: ignore[arg-type]
-    for name in ("drafter", "reviewer", "max_rounds", "max_cost", "timeout", "retries", "delay", "halt"):
+    bounds = ("max_iterations", "coverage_target") if workflow is Workflow.IMPLEMENTATION else ("max_rounds",)
+    for name in ("drafter", "reviewer", *bounds, "max_cost", "timeout", "retries", "delay", "halt"):
         setting = SETTINGS[name]
         default = f" (default: {setting.default})" if setting.default else ""
         group.add_argument(
@@ -116,6 +127,8 @@ def _add_run_arguments(parser: Parser) -> None:
             metavar=_metavar(name),
             help=setting.help.replace("%", "%%") + default,
         )
+    if workflow is Workflow.IMPLEMENTATION:
+        group.add_argument("--scaffold-only", action="store_true", help="write the tests, prove them red, and stop")
     group.add_argument("--price", action="append", metavar="P:MODEL=IN/OUT", help=SETTINGS["price"].help)
 
 
@@ -136,6 +149,7 @@ def _metavar(name: str) -> str:
         "drafter": "P:MODEL",
         "reviewer": "P:MODEL",
         "max_cost": "DOLLARS",
+        "coverage_target": "PERCENT",
         "timeout": "SECONDS",
         "delay": "SECONDS",
         "halt": "RULE",
@@ -190,6 +204,8 @@ def settle(
         raise UsageError(f"{brief}: no such file; give the brief's path with --brief FILE")
     choice = _choose(args, brief, workflow)
     values = {name: value.value for name, value in resolve(vars(args), environ, repository, home.config).items()}
+    if workflow is Workflow.IMPLEMENTATION:
+        values["drafter"] = find_code_writer(values["drafter"], repository)
     color = values.pop("color")
     options = Options(
         workflow=workflow,
@@ -198,6 +214,7 @@ def settle(
         command=shlex.join((prog, *arguments)),
         retry=_retry_command(args, prog, workflow, values["parallel"]),
         brief=brief.absolute() if brief else None,
+        scaffold_only=getattr(args, "scaffold_only", False),
         **_read_places(args, workflow),
         **values,
     )
@@ -208,7 +225,7 @@ def _read_places(args: argparse.Namespace, workflow: Workflow) -> dict[str, Any]
     """Check where items come from and where issues go to; a label belongs to the source if there is one."""
     wish, labels = getattr(args, "file", None), tuple(args.label)
     file_labels = tuple(getattr(args, "file_label", ()))
-    if wish is not None and workflow is Workflow.LLD:
+    if wish is not None and workflow is not Workflow.ISSUE:
         raise UsageError("--file: is for issues; designs are kept in the repository")
     if wish:
         read_repository(wish, "--file")
@@ -229,6 +246,20 @@ def _read_places(args: argparse.Namespace, workflow: Workflow) -> dict[str, Any]
         "file": wish,
         "file_labels": tuple(dict.fromkeys(file_labels)),
     }
+
+
+def find_code_writer(drafter: str, repository: Path) -> str:
+    """Return who writes the code; rules cannot, but a repository may bring recorded answers."""
+    provider, _, options = drafter.partition(":")
+    if provider != "offline" or "answers=" in options:
+        return drafter
+    folder = repository / RECORDED
+    if not folder.is_dir():
+        raise UsageError(
+            "--drafter: offline has no rules that write code; name a model, as --drafter anthropic:claude-sonnet-5, "
+            "or recorded answers, as --drafter offline:answers=FOLDER"
+        )
+    return f"offline:{options + ',' if options else ''}answers={quote(str(folder))}"
 
 
 def repository_of(args: argparse.Namespace) -> Path:
@@ -269,8 +300,8 @@ def _retry_command(args: argparse.Namespace, prog: str, workflow: Workflow, para
         command = [sys.argv[0] if sys.argv[0].endswith(prog) else prog, "--type", workflow.value]
     if args.repo is not None:
         command += ["--repo", str(args.repo)]
-    for name in ("drafter", "reviewer", "max_rounds", "max_cost"):
-        if getattr(args, name) is not None:
+    for name in ("drafter", "reviewer", "max_rounds", "max_iterations", "coverage_target", "max_cost"):
+        if getattr(args, name, None) is not None:
             command += [f"--{name.replace('_', '-')}", str(getattr(args, name))]
     for price in args.price or ():
         command += ["--price", price]
@@ -284,8 +315,9 @@ def _retry_command(args: argparse.Namespace, prog: str, workflow: Workflow, para
             command += [f"--{name.replace('_', '-')}", label]
     if getattr(args, "file", None) is not None:
         command += ["--file", args.file] if args.file else ["--file"]
-    if args.redo:
-        command.append("--redo")
+    for flag in ("scaffold_only", "redo"):
+        if getattr(args, flag, False):
+            command.append(f"--{flag.replace('_', '-')}")
     if getattr(args, "brief", None) is not None:
         command += ["--brief", str(args.brief)]
     return tuple(command)

@@ -60,7 +60,7 @@ class GatewayClient:
             round=round,
             attempt=attempt,
             purpose=f"{asker.workflow}.{role}",
-            model=asker.drafter if role == "draft" else asker.reviewer,
+            model=asker.reviewer if role == "review" else asker.drafter,
             prompt=prompt,
             inputs=dict(inputs),
             schema=schema,

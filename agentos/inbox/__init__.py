@@ -24,6 +24,8 @@ class Collected:
 
     tasks: tuple[Task, ...]
     rejects: tuple[Reject, ...] = ()
+    unready: tuple[Reject, ...] = ()
+    """What is no work yet: left alone, and refused only when somebody names it."""
 
 
 class Whereabouts(StrEnum):

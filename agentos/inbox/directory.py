@@ -17,7 +17,11 @@ from agentos.workflows.parallel.input_sanitizer import sanitize_identifier
 INPUT_LIMIT = 2_000_000
 LINE_LIMIT = 20_000
 HEADING_WINDOW = 8_192
-FOLDERS = {Workflow.LLD: Path("docs/issues"), Workflow.ISSUE: Path("docs/briefs")}
+FOLDERS = {
+    Workflow.LLD: Path("docs/issues"),
+    Workflow.ISSUE: Path("docs/briefs"),
+    Workflow.IMPLEMENTATION: Path("docs/lld/active"),
+}
 NOT_ITEMS = frozenset({"readme", "index", "template"})
 
 _NUMBERED_NAME = re.compile(r"0*([0-9]{1,18})(?:[-_. ].*)?", re.DOTALL)
@@ -79,6 +83,9 @@ class DirectoryInbox:
 
     def _identify(self, name: str, source: str) -> Task | Reject:
         stem = name.removesuffix(".md")
+        if self._workflow is Workflow.IMPLEMENTATION:
+            # The design of an item without a number bears its name: `LLD-audit-trail.md`.
+            stem = stem.removeprefix("LLD-")
         match = _NUMBERED_NAME.fullmatch(stem)
         number = match.group(1) if match else self._heading_number(source)
         try:

@@ -33,6 +33,8 @@ class After:
     position: int
     other: int
     said: str
+    is_binding: bool = True
+    """Whether it cannot start at all unless the other one has succeeded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,8 @@ class Order:
     warnings: tuple[str, ...] = ()
     whereabouts: Mapping[str, Whereabouts] = field(default_factory=dict)
     """What the source said about items that are waited for and were not collected."""
+    builds_on: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """For each item those whose finished work it has to contain: they change the same files, or it depends on them."""
 
     @property
     def needs(self) -> dict[int, list[int]]:
@@ -53,6 +57,11 @@ class Order:
         for pair in self.after:
             needs.setdefault(pair.position, []).append(pair.other)
         return needs
+
+    @property
+    def loose(self) -> frozenset[tuple[int, int]]:
+        """Return the pairs in which the first only waits for the second to end, however that may be."""
+        return frozenset((pair.position, pair.other) for pair in self.after if not pair.is_binding)
 
     def chain(self, total: int) -> int:
         """Return how many items at the most have to run one after the other."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 Needs = Mapping[int, Sequence[int]]
 """For the position of an item, the positions of those that it waits for; items without any are left out."""
@@ -122,7 +122,11 @@ class ReadyQueue:
     wait for them in turn, for good.
     """
 
-    def __init__(self, total: int, needs: Needs, held: Iterable[int] = ()) -> None:
+    def __init__(
+        self, total: int, needs: Needs, held: Iterable[int] = (), loose: Collection[tuple[int, int]] = ()
+    ) -> None:
+        """Take what waits for what; in a `loose` pair the first needs only that the second has ended."""
+        self._loose = loose
         self._waiting, self._followers = _turn_round(total, needs)
         self._is_given = bytearray(total)
         self.held: dict[int, int | None] = {}
@@ -131,6 +135,9 @@ class ReadyQueue:
             self.held[position] = None
         for position in tuple(self.held):
             self._hold_followers(position)
+        self._ready: list[int] = []
+        for position in self.held:
+            self._release_followers(position)
         self._ready = [
             position for position in range(total) if not self._waiting[position] and position not in self.held
         ]
@@ -145,13 +152,16 @@ class ReadyQueue:
 
     def finish(self, position: int, *, is_fulfilled: bool) -> list[int]:
         """Let those start that waited for this item, or hold them back; return the ones that are now held back."""
-        if not is_fulfilled:
-            return self._hold_followers(position)
+        held = [] if is_fulfilled else self._hold_followers(position)
+        for ended in (position, *held):
+            self._release_followers(ended)
+        return held
+
+    def _release_followers(self, position: int) -> None:
         for follower in self._followers.get(position, ()):
             self._waiting[follower] -= 1
             if not self._waiting[follower] and follower not in self.held:
                 heapq.heappush(self._ready, follower)
-        return []
 
     def left(self) -> list[int]:
         """Return the items that were never given out."""
@@ -163,7 +173,7 @@ class ReadyQueue:
         while queue:
             item = queue.popleft()
             for follower in self._followers.get(item, ()):
-                if follower not in self.held:
+                if follower not in self.held and (follower, item) not in self._loose:
                     self.held[follower] = item
                     newly.append(follower)
                     queue.append(follower)

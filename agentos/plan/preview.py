@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agentos.errors import UsageError
@@ -14,11 +14,16 @@ from agentos.github import Repository, read_repository
 from agentos.home import Home, repository_key
 from agentos.inbox import Collected, Inbox, LookUp
 from agentos.inbox.answered import AnsweredInbox
+from agentos.inbox.designs import DesignInbox
 from agentos.inbox.directory import FOLDERS, DirectoryInbox
 from agentos.plan.dependence import Order, arrange, reader
+from agentos.plan.overlap import arrange_by_files
 from agentos.plan.selection import Choice, Ledger, Selection, select
 from agentos.task import Workflow
 from agentos.untrusted import print_clean
+from agentos.wording import count
+
+MOST_NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,15 @@ class Options:
     file: str | None = None
     """Where approved issues are filed: `github:owner/name`, or empty for where the clone is from; None for nowhere."""
     file_labels: tuple[str, ...] = ()
+    max_iterations: int = 5
+    coverage_target: float = 95.0
+    scaffold_only: bool = False
+    """Whether an implementation ends when its tests are written and proven red."""
+
+    @property
+    def builds(self) -> bool:
+        """Whether items are built, not only written about."""
+        return self.workflow is Workflow.IMPLEMENTATION
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,18 +104,35 @@ def look_ahead(options: Options, home: Home, environ: Mapping[str, str] = os.env
     read = reader(options.repository, inbox, options.source.partition(":")[2])
     is_named = bool(options.choice.ids)
     selection, order = arrange(selection, collected, read, ledger, is_named=is_named, look_up=look_up)
+    if options.builds:
+        order = arrange_by_files(selection, order, collected.tasks, inbox)
+        order = replace(order, warnings=(*order.warnings, *_mention_unready(collected, options.choice)))
     return Preview(home, key, inbox, collected, ledger, selection, tuple(ledger.seconds), order, target)
+
+
+def _mention_unready(collected: Collected, choice: Choice) -> list[str]:
+    if not choice.everything or not collected.unready:
+        return []
+    names = [reject.task.label for reject in collected.unready]
+    shown = ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
+    return [f"{count(len(names), 'design')} not approved, left alone: {shown}"]
 
 
 def _open_inbox(options: Options, environ: Mapping[str, str]) -> tuple[Inbox, LookUp | None]:
     if not options.source:
-        return DirectoryInbox(options.repository, options.workflow, options.brief), None
+        return open_folder(options.repository, options.workflow, options.brief), None
     from agentos.inbox.github import Wanted, open_inbox
 
     wanted = Wanted(options.labels, options.milestone, options.choice.ids)
     repository = read_repository(options.source, "--source")
     inbox = open_inbox(repository, wanted, options.repository, options.workflow, environ, _announce)
     return inbox, inbox.look_up
+
+
+def open_folder(repository: Path, workflow: Workflow, file: Path | None = None) -> Inbox:
+    """Return the inbox that a repository's own folder is for a workflow."""
+    inbox = DirectoryInbox(repository, workflow, file)
+    return DesignInbox(inbox) if workflow is Workflow.IMPLEMENTATION else inbox
 
 
 def _find_target(options: Options, environ: Mapping[str, str]) -> Repository | None:

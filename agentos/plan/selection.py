@@ -85,6 +85,7 @@ class Ledger:
         self._documents = frozenset[str]().union(
             *(list_names(repository / folder) for folder in ("docs/lld/active", "docs/lld/done", "docs/issues"))
         )
+        self._reports = list_names(repository / "docs/reports")
         self.seconds: list[float] = []
         """How long the complete items that were looked at took."""
 
@@ -97,6 +98,8 @@ class Ledger:
 
     def has_document(self, task: Task) -> bool:
         """Tell whether the item's finished document is there, whoever wrote it."""
+        if task.workflow is Workflow.IMPLEMENTATION:
+            return task.item in self._reports
         return bool(self._documents) and Path(document_path(task.workflow, task.item)).name in self._documents
 
     def has_failed(self, task: Task) -> bool:
@@ -132,8 +135,8 @@ class Ledger:
 def normalise_id(text: str, workflow: Workflow) -> str:
     """Check an id from outside; a label such as `LLD-42` means its item, and a number has no leading zeros."""
     item = sanitize_identifier(text)
-    if item.upper().startswith(f"{workflow.upper()}-"):
-        item = item[len(workflow) + 1 :]
+    if item.upper().startswith(f"{workflow.prefix}-"):
+        item = item[len(workflow.prefix) + 1 :]
     return str(int(item)) if item.isdigit() else item
 
 
@@ -153,7 +156,7 @@ def select(
     if not choice.everything:
         wanted = set(choice.ids)
         tasks = [task for task in tasks if task.item in wanted]
-        rejects = tuple(reject for reject in rejects if reject.task.item in wanted)
+        rejects = tuple(reject for reject in (*rejects, *collected.unready) if reject.task.item in wanted)
         if missing := wanted - {task.item for task in tasks} - {reject.task.item for reject in rejects}:
             raise UsageError(
                 f"no such item in {place}: {', '.join(sorted(missing))}; see --all --dry-run for what there is"

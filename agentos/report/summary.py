@@ -22,6 +22,8 @@ LONGEST_KEPT = 20
 
 _WORDS = {
     State.APPROVED: "approved",
+    State.IMPLEMENTED: "implemented",
+    State.SCAFFOLDED: "scaffolded",
     State.NEEDS_REVISION: "need revision",
     State.NEEDS_DISCUSSION: "need discussion",
     State.INTERRUPTED: "interrupted",
@@ -31,6 +33,7 @@ _WORDS = {
     NOT_STARTED: "not started",
 }
 
+_COMPLETED = (State.APPROVED, State.IMPLEMENTED, State.SCAFFOLDED, State.NEEDS_REVISION, State.NEEDS_DISCUSSION)
 _NEEDS_NO_WORD = (State.APPROVED, State.INTERRUPTED, NOT_STARTED, WAITING)
 _NOT_BEGUN = (NOT_STARTED, WAITING)
 
@@ -91,13 +94,13 @@ class Summary:
         failed = self.failed
         if not failed:
             return ", ".join(parts) or "nothing to do"
-        ended = [status for status in (State.APPROVED, State.NEEDS_REVISION, State.NEEDS_DISCUSSION) if counts[status]]
+        ended = [status for status in _COMPLETED if counts[status]]
         names = ", ".join(entry.task.label for entry in failed[:20])
         more = f" and {len(failed) - 20} more" if len(failed) > 20 else ""
         line = f"{sum(counts[status] for status in ended)} completed, {len(failed)} failed ({names}{more})"
         others = [status for status in _WORDS if counts[status] and status not in ended]
         line = ", ".join([line, *(f"{counts[status]} {_WORDS[status]}" for status in others)])
-        if ended in ([], [State.APPROVED]):
+        if ended in ([], [State.APPROVED], [State.IMPLEMENTED]):
             return line
         return f"{line}; of the completed {', '.join(f'{counts[status]} {_WORDS[status]}' for status in ended)}"
 

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from agentos.artefacts import Publication
 from agentos.task import Outcome, Task
+from agentos.workshop import Workshop
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,8 @@ class Assignment:
     drafter: str
     reviewer: str
     max_rounds: int
+    workshop: Workshop | None = None
+    """What it needs if it builds something."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,18 +25,19 @@ from agentos.workers.channel import Channel, Message
 from agentos.workers.messages import assignment_from_json
 from agentos.workers.notes import Notes
 from agentos.workflows import runner
+from agentos.workflows.flow import Drained, Job, Paused
 
 REHEARSED = b"R"
 WORK_DESCRIPTORS = 3
 """Standard output, standard error and the item's lock, which this process only has to hold."""
 
 
-def warm_up(scratch: Path) -> None:
-    """Import and exercise everything before the first fork; leaves nothing in the scratch folder."""
+def warm_up(scratch: Path, workflow: str = "") -> None:
+    """Import and exercise all that a workflow needs before the first fork; leaves nothing in the scratch folder."""
     os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
     scratch.mkdir(mode=0o700)
     try:
-        asyncio.run(runner.warm_up(scratch))
+        asyncio.run(runner.warm_up(scratch, workflow))
     finally:
         remove_tree(scratch)
 
@@ -111,19 +112,20 @@ def _leave_with_the_coordinator() -> None:
 
 
 async def _work(assignment: Assignment, client: GatewayClient, notes: Notes) -> Outcome:
-    job = runner.Job(
+    job = Job(
         task=assignment.task,
         text=assignment.text,
         digest=assignment.digest,
         checkpoint=Path(assignment.checkpoint),
         publication=assignment.publication,
         max_rounds=assignment.max_rounds,
+        workshop=assignment.workshop,
     )
 
     async def ask(**question: Any) -> Completion:
         # Asked to stop between two steps: a call that begins now would keep the worker until it is killed.
         if job.is_draining.is_set():
-            raise runner.Drained
+            raise Drained
         return await client.ask(**question)
 
     def notice(text: str) -> None:
@@ -133,10 +135,10 @@ async def _work(assignment: Assignment, client: GatewayClient, notes: Notes) -> 
     workflow = asyncio.create_task(runner.run_job(job, ask, _observer(notes), notice))
 
     def stop() -> None:
-        # A step that waits for a model is given up at once: its answer is kept by the gateway. Any other step is
-        # short, and is let end so that its result is in the checkpoint.
+        # A step that waits for a model is given up at once: its answer is kept by the gateway. So is one that runs
+        # tests. Any other step is short, and is let end so that its result is in the checkpoint.
         job.is_draining.set()
-        if client.is_waiting:
+        if client.is_waiting or job.is_waiting:
             workflow.cancel()
 
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop)
@@ -158,6 +160,9 @@ def _observer(notes: Notes) -> Callable[[str, str], None]:
                 notes.add("node-finished", node=name, seconds=seconds)
             case "gathered":
                 notes.add("material-gathered", message=name)
+            case "noted" | "warned":
+                print(name if what == "noted" else f"Warning: {name}", flush=True)
+                notes.add("notice", message=name)
             case "decided":
                 notes.add(DECIDED, state=name)
                 notes.send()
@@ -169,8 +174,10 @@ async def _outcome_of(workflow: asyncio.Task[Outcome], notes: Notes) -> Outcome:
     """Wait for the workflow and give whatever it raises its name."""
     try:
         return await workflow
-    except (asyncio.CancelledError, runner.Drained):
+    except (asyncio.CancelledError, Drained):
         return Outcome(State.INTERRUPTED, "stopped at a checkpoint")
+    except Paused as pause:
+        return pause.outcome
     except (ItemError, ProviderError) as error:
         return failed(error.failure, str(error))
     except sqlite3.OperationalError as error:

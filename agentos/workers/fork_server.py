@@ -15,6 +15,7 @@ from typing import Any
 
 import agentos
 from agentos.errors import AgentOSError
+from agentos.task import Workflow
 from agentos.workers.zygote import MESSAGE_SIZE
 
 ZYGOTE = "agentos.workers.zygote"
@@ -29,7 +30,10 @@ PASSED_ON = (
     "TMPDIR",
     "VIRTUAL_ENV",
     "AGENTOS_HOME",
+    "AGENTOS_SANDBOX",
 )
+INSTALLING = ("PIP_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_", "REQUESTS_CA_BUNDLE")
+"""How the names begin of what pip needs to find packages, for workers that build a repository's environment."""
 
 
 class ForkServerDied(AgentOSError):
@@ -53,10 +57,12 @@ class Ended:
         return f"the worker was killed by {signal.Signals(-code).name}{hint}"
 
 
-def worker_environment(environ: Mapping[str, str]) -> dict[str, str]:
+def worker_environment(environ: Mapping[str, str], workflow: Workflow) -> dict[str, str]:
     """Return what of the environment a worker may see: an allow-list, so that no key can be among it."""
     kept = {name: environ[name] for name in PASSED_ON if name in environ}
     kept |= {name: value for name, value in environ.items() if name.startswith("LC_")}
+    if workflow is Workflow.IMPLEMENTATION:
+        kept |= {name: value for name, value in environ.items() if name.upper().startswith(INSTALLING)}
     package_root = str(Path(agentos.__file__).parent.parent)
     return kept | {
         "PYTHONPATH": package_root,
@@ -81,19 +87,19 @@ class ForkServer:
         self._loop.add_reader(control, self._take_messages)
 
     @classmethod
-    def start(cls, environ: Mapping[str, str], log: Path, scratch: Path) -> ForkServer:
+    def start(cls, environ: Mapping[str, str], log: Path, scratch: Path, workflow: Workflow) -> ForkServer:
         """Start the process; it is ready when it has said so. `scratch` is a path it may use meanwhile."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
         with open(log, "ab") as errors, theirs:
             process = subprocess.Popen(
                 # Safe path: what lies in the working directory must not be imported in the place of a library.
-                [sys.executable, "-P", "-m", ZYGOTE, str(theirs.fileno()), str(os.getpid()), str(scratch)],
+                [sys.executable, "-P", "-m", ZYGOTE, str(theirs.fileno()), str(os.getpid()), str(scratch), workflow],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=errors,
                 stderr=errors,
-                env=worker_environment(environ),
+                env=worker_environment(environ, workflow),
                 process_group=0,
             )
         return cls(process, ours, log)

@@ -8,6 +8,7 @@ from agentos.artefacts import Publication
 from agentos.task import Task, Workflow
 from agentos.workers import Assignment
 from agentos.workers.channel import Message
+from agentos.workshop import Workshop
 
 
 def assignment_to_json(assignment: Assignment) -> Message:
@@ -18,4 +19,8 @@ def assignment_to_json(assignment: Assignment) -> Message:
 def assignment_from_json(data: Message) -> Assignment:
     """Read an assignment that the coordinator sent."""
     task = Task(**{**data["task"], "workflow": Workflow(data["task"]["workflow"])})
-    return Assignment(**{**data, "task": task, "publication": Publication(**data["publication"])})
+    publication = {**data["publication"], "folders": tuple(data["publication"]["folders"])}
+    workshop = data["workshop"]
+    if workshop is not None:
+        workshop = Workshop(**{**workshop, "builds_on": tuple(workshop["builds_on"])})
+    return Assignment(**{**data, "task": task, "publication": Publication(**publication), "workshop": workshop})

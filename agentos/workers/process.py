@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from agentos.gateway.server import Gateway
 from agentos.redaction import redact
 from agentos.scratch import Scratch
-from agentos.task import Outcome
+from agentos.task import Outcome, Workflow
 from agentos.workers import Assignment, Event, Exit, Output
 from agentos.workers.channel import Message
 from agentos.workers.conversation import Conversation
@@ -51,8 +51,17 @@ class ProcessWorkers:
     """
 
     def __init__(
-        self, gateway: Gateway, scratch: Scratch, environ: Mapping[str, str], log: Path, *, at_once: int, in_all: int
+        self,
+        gateway: Gateway,
+        scratch: Scratch,
+        environ: Mapping[str, str],
+        log: Path,
+        workflow: Workflow,
+        *,
+        at_once: int,
+        in_all: int,
     ) -> None:
+        self._workflow = workflow
         self._gateway = gateway
         self._environ = dict(environ)
         self._scratch = scratch
@@ -151,7 +160,7 @@ class ProcessWorkers:
             self._loop.call_soon_threadsafe(action)
 
     async def _start_server(self) -> ForkServer:
-        self._server = ForkServer.start(self._environ, self._log, self._scratch.fresh())
+        self._server = ForkServer.start(self._environ, self._log, self._scratch.fresh(), self._workflow)
         return self._server
 
     async def _get_ready(self) -> None:

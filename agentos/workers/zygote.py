@@ -62,7 +62,7 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    _preload(Path(sys.argv[3]))
+    _preload(Path(sys.argv[3]), sys.argv[4])
     _wait_for_one_thread()
     outlive_parent()
     if os.getppid() != int(sys.argv[2]):
@@ -82,11 +82,11 @@ def main() -> int:
     return 0
 
 
-def _preload(scratch: Path) -> None:
+def _preload(scratch: Path, workflow: str) -> None:
     """Import and warm up all that a worker uses; a failure here must not go unnoticed."""
     from agentos.workers import body
 
-    body.warm_up(scratch)
+    body.warm_up(scratch, workflow)
 
 
 def _wait_for_one_thread() -> None:

@@ -6,15 +6,16 @@ from collections.abc import Mapping
 from importlib import import_module
 
 from agentos.task import Workflow
-from agentos.workflows.kind import Kind
+from agentos.workflows.flow import Flow
 
-KINDS: Mapping[Workflow, str] = {
+FLOWS: Mapping[Workflow, str] = {
     Workflow.ISSUE: "agentos.workflows.issue",
     Workflow.LLD: "agentos.workflows.lld",
+    Workflow.IMPLEMENTATION: "agentos.workflows.implementation",
 }
 
 
-def kind_of(workflow: Workflow) -> Kind:
+def flow_of(workflow: Workflow) -> Flow:
     """Return what tells this workflow from the others."""
-    kind: Kind = import_module(KINDS[workflow]).KIND
-    return kind
+    flow: Flow = import_module(FLOWS[workflow]).FLOW
+    return flow

@@ -14,14 +14,14 @@ from agentos.documents.lld import SECTION_TITLES, parse_lld
 from agentos.documents.markdown import scan, sections
 from agentos.errors import BadInput, UsageError
 from agentos.files import list_names, read_regular
-from agentos.task import Workflow
+from agentos.task import DRAFTING, Workflow
 from agentos.workflows.prompts import load_prompt, load_template, render_prompt, split_prompt, used_inputs
 
 PROMPTS = ".agentos/prompts"
 TEMPLATES = ".agentos/templates"
 LIMIT = 200_000
-PROMPT_NAMES = tuple(f"{workflow}-{role}.md" for workflow in Workflow for role in ("draft", "review"))
-TEMPLATE_NAMES = tuple(f"{workflow}.md" for workflow in Workflow)
+PROMPT_NAMES = tuple(f"{workflow}-{role}.md" for workflow in DRAFTING for role in ("draft", "review"))
+TEMPLATE_NAMES = tuple(f"{workflow}.md" for workflow in DRAFTING)
 
 _PACKAGES = {Workflow.LLD: "agentos.workflows.lld", Workflow.ISSUE: "agentos.workflows.issue"}
 _SOURCES = {Workflow.LLD: "issue", Workflow.ISSUE: "brief"}

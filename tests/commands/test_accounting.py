@@ -89,7 +89,7 @@ def unreveal(world: World, item: str) -> Publication:
     task = Task(Workflow.LLD, item, "")
     paths = Home(world.home).item(repository_key(world.repo), task)
     publication = publication_of(task, paths, world.repo)
-    for path in (publication.folder, publication.document):
+    for path in (publication.folders[0], publication.document):
         (world.repo / path).rename(publication._hidden(path))
     return publication
 
@@ -128,7 +128,7 @@ def test_what_was_prepared_and_never_recorded_is_taken_back(world: World) -> Non
         running.process.wait()
     task = Task(Workflow.LLD, "1", "")
     paths = Home(world.home).item(repository_key(world.repo), task)
-    publication_of(task, paths, world.repo).prepare(Artefacts({"001-issue.md": "cut off\n"}, "cut off\n"))
+    publication_of(task, paths, world.repo).prepare(Artefacts([{"001-issue.md": "cut off\n"}], "cut off\n"))
     ended = world.run("lld-workflow", "--all")
     assert ended.code == 0, ended.text
     assert "cut off" not in (world.repo / "docs/lld/active/LLD-001.md").read_text("utf-8")

@@ -10,7 +10,7 @@ import pytest
 from agentos.documents.findings import blocks_approval
 from agentos.documents.issue import parse_issue
 from agentos.documents.lld import check_lld, parse_lld
-from agentos.workflows.repository_tree import RepositoryTree
+from agentos.workflows.drafting.repository_tree import RepositoryTree
 from tests.commands.asking import command, key, write_keys
 from tests.scenario import serve
 from tests.support import ROOT, World

@@ -70,7 +70,7 @@ def _link_record(world: World, paths: ItemPaths, outside: Path) -> None:
 
 def _link_hidden_names(world: World, paths: ItemPaths, outside: Path) -> None:
     publication = publication_of(Task(Workflow.LLD, "8", ""), paths, world.repo)
-    _link(Path(publication._hidden(publication.folder)), outside / "folder")
+    _link(Path(publication._hidden(publication.folders[0])), outside / "folder")
     _link(Path(publication._hidden(publication.document)), outside / "document")
 
 

@@ -66,7 +66,8 @@ def _run(place: Path, die_at: int = 0) -> None:
     """Run the item in this process, which dies at the given put of a state."""
     from agentos.artefacts import Publication
     from agentos.task import Task, Workflow
-    from agentos.workflows.runner import Job, run_job
+    from agentos.workflows.flow import Job
+    from agentos.workflows.runner import run_job
     from agentos.workflows.saver import InlineSaver
 
     (place / "repo").mkdir(parents=True, exist_ok=True)
@@ -81,7 +82,7 @@ def _run(place: Path, die_at: int = 0) -> None:
                 os._exit(DIED)
             return await super().aput(*args, **kwargs)
 
-    publication = Publication(str(place / "repo"), "papers/1", "designs/1.md", "mark")
+    publication = Publication(str(place / "repo"), ("papers/1",), "designs/1.md", "mark")
     job = Job(Task(Workflow.LLD, "1", "docs/issues/1.md"), TEXT, "digest", place / "checkpoint.db", publication, ROUNDS)
     job.make_saver = Dying
     with open(place / "nodes", "a", encoding="utf-8") as nodes:

@@ -19,8 +19,9 @@ from agentos.artefacts import Publication
 from agentos.gateway.client import Asker
 from agentos.inbox.directory import DirectoryInbox
 from agentos.providers import Completion, Request, create_provider, parse_model_spec
-from agentos.task import Task, Workflow
-from agentos.workflows.runner import Job, run_job
+from agentos.task import DRAFTING, Task, Workflow
+from agentos.workflows.flow import Job
+from agentos.workflows.runner import run_job
 from tests.support import BRIEF, ISSUE
 
 HERE = Path(__file__).parent
@@ -75,7 +76,7 @@ def record(workflow: Workflow, folder: Path, *, cut_in_review: bool) -> tuple[li
         return completion
 
     checkpoint = folder / f"{workflow}.db"
-    publication = Publication(str(repository), "papers/1", "documents/1.md", "recording")
+    publication = Publication(str(repository), ("papers/1",), "documents/1.md", "recording")
     job = Job(task, source.text, source.digest, checkpoint, publication, max_rounds=5)
     try:
         asyncio.run(run_job(job, ask, lambda *_: None, lambda _: None))
@@ -88,7 +89,7 @@ def main() -> None:
     """Write the folder of this version."""
     target = HERE / f"v{__version__}"
     target.mkdir(exist_ok=True)
-    for workflow in Workflow:
+    for workflow in DRAFTING:
         with tempfile.TemporaryDirectory() as folder:
             exchanges, _ = record(workflow, Path(folder), cut_in_review=False)
             text = json.dumps([exchange.to_json() for exchange in exchanges], indent=1)

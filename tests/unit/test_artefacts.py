@@ -11,7 +11,7 @@ import pytest
 from agentos.artefacts import Artefacts, Publication
 from agentos.errors import BadInput
 
-ARTEFACTS = Artefacts({"001-issue.md": "issue\n", "002-final.md": "final\n"}, "design\n")
+ARTEFACTS = Artefacts([{"001-issue.md": "issue\n", "002-final.md": "final\n"}], "design\n")
 FOLDER, DOCUMENT = "docs/lineage/active/7-lld", "docs/lld/active/LLD-007.md"
 WHOLE = {
     "docs/lineage/active/7-lld/001-issue.md": "issue\n",
@@ -33,13 +33,13 @@ def publication(repository: Path) -> Publication:
 
 
 def publication_in(repository: Path) -> Publication:
-    return Publication(str(repository), FOLDER, DOCUMENT, "0123456789abcdef")
+    return Publication(str(repository), (FOLDER,), DOCUMENT, "0123456789abcdef")
 
 
 def publish(publication: Publication, artefacts: Artefacts = ARTEFACTS) -> None:
     """Do all that the two sides do, without the record between."""
     publication.prepare(artefacts)
-    publication.reveal(DOCUMENT if publication.has_document else FOLDER, publication.name_for_superseded())
+    publication.reveal(publication.result, publication.name_for_superseded())
 
 
 def contents(repository: Path) -> dict[str, str]:
@@ -67,8 +67,8 @@ def test_nothing_is_visible_before_it_is_revealed(publication: Publication, repo
 
 
 def test_a_second_attempt_leaves_nothing_of_the_first(publication: Publication, repository: Path) -> None:
-    publication.prepare(Artefacts({"009-other.md": "other\n"}, "other\n"))
-    publish(publication, Artefacts({"001-issue.md": "issue\n"}))
+    publication.prepare(Artefacts([{"009-other.md": "other\n"}], "other\n"))
+    publish(publication, Artefacts([{"001-issue.md": "issue\n"}]))
     assert contents(repository) == {"docs/lineage/active/7-lld/001-issue.md": "issue\n"}
 
 
@@ -189,7 +189,7 @@ def test_a_design_of_ours_goes_when_it_is_no_longer_approved_and_one_by_hand_sta
         document = repository / DOCUMENT
         document.parent.mkdir(parents=True)
         document.write_text(text)
-        publish(publication_in(repository), Artefacts({"001-issue.md": "x"}))
+        publish(publication_in(repository), Artefacts([{"001-issue.md": "x"}]))
         assert document.exists() is stays
 
 

@@ -13,7 +13,8 @@ from agentos.documents.verdict import Decision, Verdict, verdict_json
 from agentos.providers import Completion
 from agentos.providers.offline.drafter import write_draft
 from agentos.task import Outcome, State, Task, Workflow
-from agentos.workflows.runner import Job, run_job
+from agentos.workflows.flow import Job
+from agentos.workflows.runner import run_job
 
 ISSUE = """# 7 - Export members as CSV
 
@@ -56,7 +57,9 @@ def run(folder: Path, models: Models) -> Outcome:
         text=ISSUE,
         digest=hashlib.sha256(ISSUE.encode()).hexdigest(),
         checkpoint=folder / "checkpoint.db",
-        publication=Publication(str(folder / "repo"), "docs/lineage/active/7-lld", "docs/lld/active/LLD-007.md", "m"),
+        publication=Publication(
+            str(folder / "repo"), ("docs/lineage/active/7-lld",), "docs/lld/active/LLD-007.md", "m"
+        ),
         max_rounds=3,
     )
     return asyncio.run(run_job(job, models, lambda *_: None, lambda _: None))

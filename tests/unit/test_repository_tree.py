@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agentos.documents.lld import ListedTree
-from agentos.workflows.repository_tree import RepositoryTree
+from agentos.workflows.drafting.repository_tree import RepositoryTree
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """The provider that needs no key and no network: a drafter and a reviewer made of rules.
 
-Its options make it the simulator too: `latency=0.2,approve_after=2,fault=error@42x2+hang`.
+Its options make it the simulator too: `latency=0.2,approve_after=2,fault=error@42x2+hang`. Code is beyond rules: what
+an implementation asks for is answered from a folder of recorded answers, `answers=FOLDER`.
 """
 
 from __future__ import annotations
@@ -14,10 +15,16 @@ from agentos.errors import ProviderError, RateLimited
 from agentos.providers import Completion, Credential, Provider, Request
 from agentos.providers.offline.drafter import write_draft
 from agentos.providers.offline.options import Fault, FaultKind, Options, parse_options
+from agentos.providers.offline.recorded import find_answer
 from agentos.providers.offline.reviewer import script_discuss, script_revise, write_review
 
 MODEL = "offline rules (no model was asked)"
-PURPOSES = frozenset({"lld.draft", "lld.review", "issue.draft", "issue.review"})
+PURPOSES = frozenset(
+    {
+        *("lld.draft", "lld.review", "issue.draft", "issue.review"),
+        *("implementation.review", "implementation.tests", "implementation.code"),
+    }
+)
 _MALFORMED = '{"decision": "APPROVED", "summary": "cut off in the mid'
 _SCRIPTED = frozenset({FaultKind.REVISE, FaultKind.DISCUSS})
 _INSTEAD_OF_AN_ANSWER = frozenset({FaultKind.RATE_LIMIT, FaultKind.ERROR, FaultKind.MALFORMED})
@@ -80,6 +87,8 @@ class OfflineProvider:
         return self._answer(request, faults)
 
     def _answer(self, request: Request, faults: frozenset[FaultKind]) -> str:
+        if (recorded := find_answer(self._options.answers, request)) is not None:
+            return recorded
         if request.purpose.endswith(".draft"):
             return write_draft(request.purpose, request.inputs)
         verdict = write_review(request.purpose, request.inputs)

@@ -1,10 +1,12 @@
-"""Read the options of the offline provider: `latency=0.2,approve_after=2,fault=error@42x2+hang`."""
+"""Read the options of the offline provider: `latency=0.2,approve_after=2,fault=error@42x2+hang,answers=FOLDER`."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
+from urllib.parse import unquote
 
 from agentos.errors import UsageError
 
@@ -36,11 +38,13 @@ class Options:
     latency: float = 0.0
     approve_after: int = 0
     faults: tuple[Fault, ...] = ()
+    answers: Path | None = None
+    """A folder with recorded answers, for what no rule can write."""
 
 
 def parse_options(text: str) -> Options:
     """Read comma-separated options, or raise `UsageError` with one clear line."""
-    latency, approve_after = 0.0, 0
+    latency, approve_after, answers = 0.0, 0, None
     faults: list[Fault] = []
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, _, value = part.partition("=")
@@ -51,12 +55,14 @@ def parse_options(text: str) -> Options:
                 approve_after = _whole(value, "approve_after", 50)
             case "fault":
                 faults.extend(_fault(one) for one in value.split("+"))
+            case "answers":
+                answers = _folder(value)
             case _:
                 raise UsageError(
                     f"offline: unknown option {name[:40]!r}: use latency=SECONDS, approve_after=N, "
-                    "fault=KIND[@ITEM][xN]"
+                    "fault=KIND[@ITEM][xN], answers=FOLDER"
                 )
-    return Options(latency, approve_after, tuple(faults))
+    return Options(latency, approve_after, tuple(faults), answers)
 
 
 def _seconds(value: str) -> float:
@@ -67,6 +73,14 @@ def _seconds(value: str) -> float:
     if not 0 <= seconds <= 3600:
         raise UsageError(f"offline: latency={value[:40]!r} is not a number of seconds from 0 to 3600")
     return seconds
+
+
+def _folder(value: str) -> Path:
+    """Read a folder; commas in its name are written as `%2C`."""
+    folder = Path(unquote(value)).expanduser().absolute()
+    if not value or not folder.is_dir():
+        raise UsageError(f"offline: answers={value[:200]!r} is no folder; name the one with the recorded answers")
+    return folder
 
 
 def _whole(value: str, name: str, most: int) -> int:

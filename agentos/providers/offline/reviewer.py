@@ -9,6 +9,7 @@ from agentos.documents.findings import Category, Finding, Tier
 from agentos.documents.verdict import Decision, Verdict
 from agentos.providers.offline.issue_reviewer import review_issue
 from agentos.providers.offline.lld_reviewer import review_lld
+from agentos.providers.offline.plan_reviewer import review_plan
 
 _SCRIPT: tuple[tuple[Category, str, str], ...] = (
     (
@@ -36,7 +37,9 @@ _SCRIPT: tuple[tuple[Category, str, str], ...] = (
 
 
 def write_review(purpose: str, inputs: Mapping[str, str]) -> Verdict:
-    """Return the verdict for `lld.review` or `issue.review`."""
+    """Return the verdict for `lld.review`, `issue.review` or `implementation.review`."""
+    if purpose == "implementation.review":
+        return review_plan(inputs.get("design", ""))
     draft = inputs.get("draft", "")
     if purpose == "issue.review":
         return review_issue(inputs.get("brief", ""), draft)

@@ -7,7 +7,8 @@ from agentos.documents.issue_spec import check_issue_spec, finalise_issue
 from agentos.documents.lld import Tree
 from agentos.documents.wrapping import unwrap
 from agentos.task import Workflow
-from agentos.workflows.kind import Kind
+from agentos.workflows.drafting.flow import Drafting
+from agentos.workflows.drafting.kind import Kind
 
 
 def _find_defects(source: str) -> tuple[str, ...]:
@@ -30,3 +31,4 @@ KIND = Kind(
     check=_check,
     finalise=finalise_issue,
 )
+FLOW = Drafting(KIND)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from agentos.documents.findings import Finding, blocks_approval
 from agentos.documents.review_log import Review
@@ -13,8 +13,8 @@ from agentos.documents.verdict import VerdictError, parse_verdict, read_verdict,
 from agentos.errors import BadInput, ModelFormat
 from agentos.providers import Completion
 from agentos.task import State
-from agentos.workflows.kind import Kind
-from agentos.workflows.loop import (
+from agentos.workflows.drafting.kind import Kind
+from agentos.workflows.drafting.loop import (
     Ending,
     basis_of,
     end_of_review,
@@ -24,7 +24,9 @@ from agentos.workflows.loop import (
     latest_review,
     to_mend,
 )
-from agentos.workflows.state import DraftingState, RoundState
+from agentos.workflows.drafting.state import DraftingState, RoundState
+from agentos.workflows.flow import Ask, Observe
+from agentos.workflows.steps import Update
 
 FORMAT_ATTEMPTS = 2
 DRAFT_LIMIT = 1_000_000
@@ -32,22 +34,6 @@ AGAIN = (
     "You have answered this before, and your answer could not be read: {}. "
     "Judge anew, and answer with the one JSON object only."
 )
-
-
-class Ask(Protocol):
-    """Ask a model for a completion."""
-
-    def __call__(
-        self,
-        *,
-        role: str,
-        node: str,
-        round: int,
-        attempt: int,
-        prompt: str,
-        inputs: Mapping[str, str],
-        schema: str,
-    ) -> Awaitable[Completion]: ...
 
 
 class Prompts(Protocol):
@@ -75,11 +61,7 @@ class Context:
     max_rounds: int
     today: Callable[[], str]
     stamp: str
-    observe: Callable[[str, str], None]
-    """Told `started` or `finished` and the name of a step."""
-
-
-Update = dict[str, Any]
+    observe: Observe
 
 
 async def load(state: DraftingState, context: Context) -> Update:

@@ -10,7 +10,7 @@ from agentos.documents.tracking import Tracked, change_detector, find_standstill
 from agentos.documents.verdict import Decision, Verdict, parse_verdict
 from agentos.task import Failure, State
 from agentos.wording import count
-from agentos.workflows.state import RoundState
+from agentos.workflows.drafting.state import RoundState
 
 LONGEST_LINE = 300
 LOSSES = ("lost-", "shrunk")

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Callable
 
 from langgraph.graph import END, START, StateGraph
-from langgraph.runtime import Runtime
 
-from agentos.workflows import nodes
-from agentos.workflows.kind import Kind
-from agentos.workflows.nodes import Context, Update
-from agentos.workflows.state import DraftingState
-
-Step = Callable[[DraftingState, Context], Awaitable[Update]]
+from agentos.workflows.drafting import nodes
+from agentos.workflows.drafting.kind import Kind
+from agentos.workflows.drafting.nodes import Context
+from agentos.workflows.drafting.state import DraftingState
+from agentos.workflows.steps import as_node
 
 
 def build_graph(kind: Kind) -> StateGraph[DraftingState, Context, DraftingState, DraftingState]:
@@ -27,7 +24,7 @@ def build_graph(kind: Kind) -> StateGraph[DraftingState, Context, DraftingState,
         (review, nodes.review),
         (finalise, nodes.finalise),
     ):
-        builder.add_node(name, _as_node(name, step))
+        builder.add_node(name, as_node(name, step))
     builder.add_edge(START, load)
     builder.add_edge(load, draft)
     builder.add_edge(draft, validate)
@@ -55,13 +52,3 @@ def _after_review(kind: Kind) -> Callable[[DraftingState], str]:
         return finalise if state["decision"] else draft
 
     return choose
-
-
-def _as_node(name: str, step: Step) -> Any:
-    async def node(state: DraftingState, runtime: Runtime[Context]) -> Update:
-        runtime.context.observe("started", name)
-        update = await step(state, runtime.context)
-        runtime.context.observe("finished", name)
-        return update
-
-    return node

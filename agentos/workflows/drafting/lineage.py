@@ -8,9 +8,9 @@ from agentos.artefacts import Artefacts
 from agentos.documents.tracking import Fate
 from agentos.documents.verdict import parse_verdict, render_verdict
 from agentos.task import State
-from agentos.workflows.kind import Kind
-from agentos.workflows.loop import findings_of, last_word, say_finding
-from agentos.workflows.state import DraftingState, RoundState
+from agentos.workflows.drafting.kind import Kind
+from agentos.workflows.drafting.loop import findings_of, last_word, say_finding
+from agentos.workflows.drafting.state import DraftingState, RoundState
 
 
 def artefacts_of(kind: Kind, state: DraftingState) -> Artefacts:
@@ -30,7 +30,7 @@ def artefacts_of(kind: Kind, state: DraftingState) -> Artefacts:
         papers.append(("open", _render_open(state, telling)))
     is_approved = state["decision"] == State.APPROVED
     return Artefacts(
-        papers={f"{position:03d}-{name}.md": text for position, (name, text) in enumerate(papers, start=1)},
+        papers=[{f"{position:03d}-{name}.md": text for position, (name, text) in enumerate(papers, start=1)}],
         document=state["final"] if is_approved else "",
     )
 

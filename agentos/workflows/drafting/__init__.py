@@ -1,0 +1,1 @@
+"""Drafting workflows: load, draft, validate, review, and again, until it is decided."""

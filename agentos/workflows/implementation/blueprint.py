@@ -1,0 +1,106 @@
+"""What an implementation takes from its design. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from agentos.documents.changes import is_test
+from agentos.documents.lld import Lld, coverage, parse_lld
+from agentos.errors import BadInput
+
+APPROVED = "APPROVED"
+_STANDING = ("regression", "unchanged", "still ", "as before", "existing")
+
+
+class Change(StrEnum):
+    """What is done to a declared file."""
+
+    ADD = "add"
+    MODIFY = "modify"
+    DELETE = "delete"
+
+
+@dataclass(frozen=True, slots=True)
+class Blueprint:
+    """The parts of a design that are built and proven."""
+
+    title: str
+    declared: Mapping[str, Change]
+    """Every file of section 2.1 and what is done to it."""
+    scenarios: tuple[str, ...]
+    """Ids of the scenarios that a test must have; those that need a person or a live service are left out."""
+    standing: frozenset[str]
+    """Ids of the scenarios about behaviour that is there already, whose tests may pass before the code."""
+    requirements: Mapping[str, str]
+    covered_by: Mapping[str, tuple[str, ...]]
+    """For each requirement the scenarios that test it."""
+
+    @property
+    def tests(self) -> tuple[str, ...]:
+        """The declared test files."""
+        return tuple(path for path in self.declared if is_test(path))
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The declared files that are no tests."""
+        return tuple(path for path in self.declared if not is_test(path))
+
+    @property
+    def python_sources(self) -> tuple[str, ...]:
+        """The declared modules that will be there when the item is done."""
+        return tuple(p for p in self.sources if p.endswith(".py") and self.declared[p] is not Change.DELETE)
+
+
+def read_blueprint(text: str, item: str) -> Blueprint:
+    """Take from an approved design what is needed to build it, or raise `BadInput` saying what is missing."""
+    lld = parse_lld(text)
+    if lld.status.upper() != APPROVED:
+        status = lld.status or "nothing"
+        raise BadInput(f"its status is {status}, only approved designs are built; run lld-workflow --ids {item} first")
+    declared = {change.path: _kind(change.change) for change in lld.files}
+    if not any(not is_test(path) for path in declared):
+        raise BadInput("section 2.1 declares no file to build; add the table of changed files and have it reviewed")
+    automatic = [scenario for scenario in lld.scenarios if not _needs_more_than_a_test(scenario.type)]
+    if not automatic:
+        raise BadInput("section 10.1 has no scenario that a test could run; add some and have the design reviewed")
+    if not any(is_test(path) for path in declared):
+        declared[f"tests/test_issue_{item.lower().replace('-', '_')}.py"] = Change.ADD
+    return Blueprint(
+        title=lld.title,
+        declared=declared,
+        scenarios=tuple(dict.fromkeys(scenario.id for scenario in automatic)),
+        standing=frozenset(s.id for s in automatic if _is_standing(f"{s.name} {s.type}")),
+        requirements={requirement.id: requirement.text for requirement in lld.requirements},
+        covered_by=_covered_by(lld),
+    )
+
+
+def _covered_by(lld: Lld) -> dict[str, tuple[str, ...]]:
+    return {row.requirement: tuple(row.scenarios) for row in coverage(lld)}
+
+
+def _kind(change: str) -> Change:
+    word = change.strip().casefold()
+    if word.startswith(("delet", "remov")):
+        return Change.DELETE
+    return Change.ADD if word.startswith(("add", "new", "creat")) else Change.MODIFY
+
+
+def _needs_more_than_a_test(kind: str) -> bool:
+    return "manual" in kind.casefold() or "live" in kind.casefold()
+
+
+def _is_standing(words: str) -> bool:
+    return any(word in words.casefold() for word in _STANDING)
+
+
+def find_plan_problems(blueprint: Blueprint) -> list[str]:
+    """Tell which requirements no scenario tests, before anybody is paid to say so."""
+    automatic = set(blueprint.scenarios)
+    return [
+        f"{requirement}: no scenario of section 10.1 that can be run covers it: {blueprint.requirements[requirement]}"
+        for requirement, scenarios in blueprint.covered_by.items()
+        if not automatic & set(scenarios)
+    ]

@@ -1,0 +1,296 @@
+"""The steps of an implementation: each takes the state and returns what it changes.
+
+A step that runs generated code begins by putting the worktree where the state says it is and ends with a snapshot, so a
+step that was cut off anywhere is simply done again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from agentos.documents.verdict import VerdictError, read_verdict, verdict_json
+from agentos.documents.verdict.model import Decision
+from agentos.errors import ModelFormat
+from agentos.proofs.runs import TestRun
+from agentos.providers import Completion
+from agentos.task import Failure, State
+from agentos.workflows.flow import Ask, Observe
+from agentos.workflows.implementation import proving, showing, taking
+from agentos.workflows.implementation.blueprint import Blueprint, find_plan_problems
+from agentos.workflows.implementation.state import ImplementationState, Iteration, Scaffold
+from agentos.workflows.implementation.workbench import Workbench
+from agentos.workflows.steps import Update
+
+FORMAT_ATTEMPTS = 2
+SCAFFOLD_ATTEMPTS = 3
+PLAN, TESTS, CODE = "N1_review_plan", "N2_scaffold", "N4_implement"
+
+
+class Prompts(Protocol):
+    """What the models of the workflow are told."""
+
+    def render(self, role: str, inputs: Mapping[str, str]) -> str:
+        """Fill the prompt of a role."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What the steps need from outside the state."""
+
+    ask: Ask
+    prompts: Prompts
+    blueprint: Blueprint
+    bench: Workbench
+    max_iterations: int
+    coverage_target: float
+    observe: Observe
+
+
+async def load(state: ImplementationState, context: Context) -> Update:
+    """Make the worktree and the environment ready."""
+    base = await context.bench.open()
+    return {"base": base, "snapshot": base, "material": context.bench.gather(state["source"])}
+
+
+async def review_plan(state: ImplementationState, context: Context) -> Update:
+    """Have the test plan judged before anything is built on it: first by a rule, then by the reviewer."""
+    if problems := find_plan_problems(context.blueprint):
+        message = f"the test plan has {len(problems)} gaps; revise the design's section 10.1"
+        return {"decision": str(State.NEEDS_REVISION), "message": message, "findings": problems}
+    inputs = {"item": state["item"], "design": state["source"]}
+    complaint, calls = "", state["calls"]
+    for attempt in range(1, FORMAT_ATTEMPTS + 1):
+        answer = await _ask(context, "review", PLAN, 1, attempt, inputs, complaint, schema="verdict")
+        calls += 1
+        try:
+            verdict = read_verdict(answer.text)
+            break
+        except VerdictError as error:
+            complaint = str(error)
+    else:
+        raise ModelFormat(f"no usable verdict in {FORMAT_ATTEMPTS} answers of the reviewer: {complaint}")
+    update: Update = {
+        "plan": verdict_json(verdict),
+        "plan_answer": answer.text,
+        "reviewer": answer.model,
+        "calls": calls,
+        "findings": [f"{finding.id} ({finding.tier}): {finding.text}" for finding in verdict.findings],
+    }
+    match verdict.decision:
+        case Decision.REVISE:
+            return {**update, "decision": str(State.NEEDS_REVISION), "message": f"the test plan: {verdict.summary}"}
+        case Decision.DISCUSS:
+            questions = list(verdict.questions) or [verdict.summary]
+            return {
+                **update,
+                "decision": str(State.NEEDS_DISCUSSION),
+                "message": verdict.summary,
+                "questions": questions,
+            }
+    return update
+
+
+async def scaffold(state: ImplementationState, context: Context) -> Update:
+    """Have the tests written, and refuse by reading them those that prove nothing."""
+    await context.bench.restore(state["base"])
+    attempts = state["scaffolds"]
+    last = attempts[-1] if attempts else None
+    inputs = {
+        "item": state["item"],
+        "design": state["source"],
+        "material": state["material"],
+        "files": showing.show_files(context.bench, context.blueprint.sources),
+        "test_files": "\n".join(context.blueprint.tests),
+        "problems": "\n".join(f"- {problem}" for problem in last["problems"]) if last else "",
+        "previous_tests": showing.show_texts(last["tests"]) if last else "",
+    }
+    answer = await _ask(context, "tests", TESTS, len(attempts) + 1, 1, inputs)
+    taken = taking.take_tests(answer.text, context.blueprint, context.bench)
+    attempt = Scaffold(
+        answer=answer.text, author=answer.model, tests=taken.files, names=taken.names, problems=taken.problems
+    )
+    update: Update = {"scaffolds": [*attempts, attempt], "calls": state["calls"] + 1}
+    if taken.problems:
+        return {**update, **_red_ending(context, update["scaffolds"])}
+    context.bench.write(taken.files)
+    return {**update, "snapshot": context.bench.snapshot("tests")}
+
+
+async def prove_red(state: ImplementationState, context: Context) -> Update:
+    """Run the tests without the code: each must fail, and for the behaviour that is missing."""
+    bench, blueprint = context.bench, context.blueprint
+    attempts = state["scaffolds"]
+    current = attempts[-1]
+    await bench.restore(state["snapshot"])
+    bench.write(taking.skeletons_for(blueprint, bench))
+    run = await bench.test(tuple(current["tests"]))
+    await bench.restore(state["snapshot"])
+    problems = proving.refuse_red(run, current["names"], blueprint)
+    judged = Scaffold(**{**current, "problems": problems})
+    update: Update = {"scaffolds": [*attempts[:-1], judged], "red": proving.as_state(run)}
+    if problems:
+        return {**update, **_red_ending(context, update["scaffolds"])}
+    return update
+
+
+def _say_refused(context: Context, what: str, reasons: list[str]) -> None:
+    more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
+    context.observe("noted", f"{what}: {reasons[0]}{more}")
+
+
+def _red_ending(context: Context, attempts: list[Scaffold]) -> Update:
+    _say_refused(context, f"tests, attempt {len(attempts)}", attempts[-1]["problems"])
+    if len(attempts) < SCAFFOLD_ATTEMPTS:
+        return {}
+    first = attempts[-1]["problems"][0]
+    message = f"no usable tests in {len(attempts)} attempts: {first}"
+    return {"decision": str(Failure.RED_INVALID), "message": message, "findings": attempts[-1]["problems"]}
+
+
+async def implement(state: ImplementationState, context: Context) -> Update:
+    """Have the code written on top of the best attempt so far, and write into the worktree what may be written."""
+    bench, blueprint = context.bench, context.blueprint
+    iterations = state["iterations"]
+    start = proving.best_snapshot(iterations) or state["snapshot"]
+    await bench.restore(start)
+    tests = state["scaffolds"][-1]["tests"]
+    inputs = {
+        "item": state["item"],
+        "design": state["source"],
+        "material": state["material"],
+        "declared": showing.list_declared(blueprint),
+        "files": showing.show_files(bench, blueprint.sources),
+        "tests": showing.show_texts(tests),
+        "feedback": proving.feedback_for_next(iterations),
+    }
+    answer = await _ask(context, "code", CODE, len(iterations) + 1, 1, inputs)
+    taken = taking.take_code(answer.text, blueprint, bench, protected=tuple(tests))
+    snapshot = ""
+    if not taken.problems:
+        bench.write(taken.files, delete=taken.deleted)
+        snapshot = bench.snapshot(f"iteration-{len(iterations) + 1}")
+    attempt = Iteration(
+        answer=answer.text,
+        author=answer.model,
+        snapshot=snapshot,
+        refusals=taken.problems,
+        extras=taken.extras,
+        run={},
+        suite={},
+        feedback=proving.refusal_feedback(taken.problems),
+    )
+    return {"iterations": [*iterations, attempt], "calls": state["calls"] + 1, **_cap(state, context, attempt)}
+
+
+async def prove_green(state: ImplementationState, context: Context) -> Update:
+    """Run the item's tests with the code."""
+    *earlier, current = state["iterations"]
+    names = state["scaffolds"][-1]["names"]
+    run = await _test_at(context, current["snapshot"], tuple(state["scaffolds"][-1]["tests"]))
+    refusals = proving.refuse_green(run, names)
+    feedback = proving.test_feedback(run, refusals)
+    judged = Iteration(**{**current, "run": proving.as_state(run), "refusals": refusals, "feedback": feedback})
+    return {"iterations": [*earlier, judged], **_cap(state, context, judged)}
+
+
+async def prove_no_regression(state: ImplementationState, context: Context) -> Update:
+    """Run the repository's whole suite and measure what of the declared files it reaches.
+
+    What failed before the change is not held against it.
+    """
+    *earlier, current = state["iterations"]
+    suite = await _test_at(context, current["snapshot"], (), is_measured=True)
+    before = state["before"]
+    if not before and proving.has_failures(suite):
+        before = proving.as_state(await _test_at(context, state["base"], ()))
+    refusals = proving.refuse_regression(suite, before)
+    refusals += proving.refuse_coverage(suite, context.blueprint, context.coverage_target)
+    judged = Iteration(
+        **{
+            **current,
+            "suite": proving.as_state(suite),
+            "refusals": refusals,
+            "feedback": proving.test_feedback(suite, refusals) if refusals else "",
+        }
+    )
+    return {"iterations": [*earlier, judged], "before": before, **_cap(state, context, judged)}
+
+
+async def validate(state: ImplementationState, context: Context) -> Update:
+    """Take each declared file back in turn: a change that no test notices is named."""
+    current = state["iterations"][-1]
+    tests = tuple(state["scaffolds"][-1]["tests"])
+    bench = context.bench
+    touched = bench.changed_files(state["base"], current["snapshot"])
+    unproven = []
+    for path in context.blueprint.python_sources:
+        if path not in touched:
+            continue
+        await bench.restore(current["snapshot"])
+        bench.revert(path, state["base"])
+        if not proving.has_failures(await bench.test(tests)):
+            unproven.append(path)
+    await bench.restore(current["snapshot"])
+    extras = {path: reason for iteration in state["iterations"] for path, reason in iteration["extras"].items()}
+    extras = {path: reason for path, reason in extras.items() if path in touched}
+    findings = proving.say_deviations(extras, touched, unproven, context.blueprint)
+    return {"touched": list(touched), "unproven": unproven, "findings": findings}
+
+
+async def finalise(state: ImplementationState, context: Context) -> Update:
+    """Put what was proven on the item's branch; otherwise leave the best attempt in the worktree."""
+    if state["decision"]:
+        best = proving.best_snapshot(state["iterations"])
+        if not best:
+            return {}
+        await context.bench.restore(best)
+        return {"touched": list(context.bench.changed_files(state["base"], best))}
+    current = state["iterations"][-1]
+    commit = context.bench.commit(current["snapshot"], showing.commit_message(state, context.blueprint), state["began"])
+    count = len(state["iterations"])
+    return {
+        "commit": commit,
+        "branch": context.bench.branch,
+        "decision": str(State.IMPLEMENTED),
+        "message": f"green in {count} {'iteration' if count == 1 else 'iterations'} on {context.bench.branch}",
+    }
+
+
+async def _test_at(
+    context: Context, snapshot: str, selection: tuple[str, ...], *, is_measured: bool = False
+) -> TestRun:
+    """Run tests on a snapshot and undo whatever they did to the worktree."""
+    await context.bench.restore(snapshot)
+    measured = context.blueprint.python_sources if is_measured else ()
+    run = await context.bench.test(selection, measured)
+    await context.bench.restore(snapshot)
+    return run
+
+
+def _cap(state: ImplementationState, context: Context, attempt: Iteration) -> Update:
+    """Say why an attempt was refused, and end the item when there is none left."""
+    number = len(state["iterations"]) + (0 if attempt["run"] else 1)
+    if not attempt["refusals"]:
+        return {}
+    _say_refused(context, f"iteration {number}", attempt["refusals"])
+    if number < context.max_iterations:
+        return {}
+    message = f"not green after {number} iterations: {attempt['refusals'][0]}"
+    return {"decision": str(Failure.NOT_GREEN), "message": message, "findings": attempt["refusals"]}
+
+
+def _ask(
+    context: Context,
+    role: str,
+    node: str,
+    round: int,
+    attempt: int,
+    inputs: Mapping[str, str],
+    complaint: str = "",
+    schema: str = "",
+) -> Awaitable[Completion]:
+    again = f"\nYour last answer could not be read: {complaint}. Answer with the one JSON object only.\n"
+    prompt = context.prompts.render(role, inputs) + (again if complaint else "")
+    return context.ask(role=role, node=node, round=round, attempt=attempt, prompt=prompt, inputs=inputs, schema=schema)

@@ -1,0 +1,145 @@
+"""Where one item is built: its worktree, its environment and the sandbox, behind the few moves that steps make."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+
+from agentos.codemap import select_material
+from agentos.confinement import ConfinedFolder
+from agentos.environments import Environment, open_environment, project_metadata, read_needs
+from agentos.files import make_private_directory
+from agentos.proofs.runs import TestRun
+from agentos.sandbox import Sandbox, find_sandbox
+from agentos.testbench import Setting, run_in_sandbox
+from agentos.workflows.flow import Job, Observe
+from agentos.workshop import Workshop
+from agentos.worktrees.finish import commit_to_branch
+from agentos.worktrees.names import branch_of
+from agentos.worktrees.opening import open_worktree
+from agentos.worktrees.reading import changed_files, read_file
+from agentos.worktrees.snapshots import restore, take
+from agentos.worktrees.stacking import find_base
+from agentos.worktrees.worktree import Worktree
+
+
+class Workbench:
+    """The worktree of an item and all that is done in it."""
+
+    def __init__(self, job: Job, workshop: Workshop, title: str, tests: Iterable[str], observe: Observe) -> None:
+        self._job = job
+        self._workshop = workshop
+        self._repository = Path(job.publication.repository)
+        self._branch = branch_of(job.task.item, title)
+        self._tests = tuple(tests)
+        self._observe = observe
+        self._environment: Environment | None = None
+
+    @cached_property
+    def _worktree(self) -> Worktree:
+        base = find_base(self._repository, self._workshop.builds_on)
+        folder = Path(self._workshop.worktree)
+        make_private_directory(folder.parent)
+        return open_worktree(self._repository, folder, self._job.task.item, self._branch, base)
+
+    @cached_property
+    def _sandbox(self) -> Sandbox:
+        sandbox = find_sandbox(os.environ)
+        for weakness in sandbox.weaknesses:
+            self._observe("warned", f"the {sandbox.name} sandbox does not protect: {weakness}")
+        return sandbox
+
+    @property
+    def branch(self) -> str:
+        """The item's branch."""
+        return self._worktree.branch
+
+    async def open(self) -> str:
+        """Make worktree, sandbox and environment ready; return the commit that the item builds on."""
+        base = self._worktree.base
+        await self.restore(base)
+        _ = self._sandbox
+        await self._open_environment()
+        return base
+
+    def gather(self, source: str) -> str:
+        """Return what of the repository bears on the design."""
+        material = select_material(self._worktree.path, source)
+        self._observe("gathered", material.explanation)
+        return material.text
+
+    def read(self, path: str) -> str | None:
+        """Return the present text of a file; None when there is none."""
+        with ConfinedFolder(self._worktree.path) as folder:
+            return folder.read_text(path)
+
+    def read_base(self, path: str) -> str | None:
+        """Return the text of a file before the item was begun; None when there was none."""
+        data = read_file(self._repository, self._worktree.base, path)
+        return data.decode("utf-8", "replace") if data is not None else None
+
+    def write(self, files: Mapping[str, str], delete: Iterable[str] = ()) -> None:
+        """Write and delete files; nothing that lies in the worktree leads outside of it."""
+        with ConfinedFolder(self._worktree.path) as folder:
+            folder.write_all(files)
+            for path in delete:
+                folder.delete(path)
+
+    def revert(self, path: str, commit: str) -> None:
+        """Put one file back to what it was in a commit."""
+        data = read_file(self._repository, commit, path)
+        with ConfinedFolder(self._worktree.path) as folder:
+            if data is None:
+                folder.delete(path)
+            else:
+                folder.write(path, data)
+
+    def snapshot(self, name: str) -> str:
+        """Save everything under a name; return the commit."""
+        return take(self._worktree, name, also=self._tests).commit
+
+    async def restore(self, commit: str) -> None:
+        """Make the files exactly those of a snapshot; whatever else is there is saved first."""
+        restore(self._worktree, commit)
+
+    def changed_files(self, base: str, commit: str) -> tuple[str, ...]:
+        """Return the paths that differ between two commits."""
+        return tuple(change.path for change in changed_files(self._repository, base, commit))
+
+    def commit(self, snapshot: str, message: str, when: int) -> str:
+        """Put a snapshot on the item's branch."""
+        return commit_to_branch(self._worktree, snapshot, message, when)
+
+    async def test(self, selection: tuple[str, ...], measured: tuple[str, ...] = ()) -> TestRun:
+        """Run tests in the sandbox, all of the repository when none are selected, and report what they showed."""
+        environment = await self._open_environment()
+        beside = self._worktree.beside
+        setting = Setting(self._worktree.path, beside("tests"), beside("metadata"), self._tests)
+        with self._waiting():
+            return await run_in_sandbox(self._sandbox, environment, setting, selection, measured)
+
+    async def _open_environment(self) -> Environment:
+        """Return the environment for the files as they are: an item that changes dependencies gets one of its own."""
+
+        def log(text: str) -> None:
+            self._observe("noted", text)
+
+        needs = read_needs(self._worktree.path)
+        with self._waiting():
+            environment = await open_environment(needs, Path(self._workshop.environments), log=log)
+        if self._environment is None or environment.folder != self._environment.folder:
+            project_metadata(self._worktree.path, self._worktree.beside("metadata"))
+        self._environment = environment
+        return environment
+
+    @contextmanager
+    def _waiting(self) -> Iterator[None]:
+        """Let a request to stop take effect at once, not after the step."""
+        self._job.is_waiting = True
+        try:
+            yield
+        finally:
+            self._job.is_waiting = False

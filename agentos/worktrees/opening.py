@@ -1,0 +1,160 @@
+"""Open the worktree of an item: made when it is new, mended when it was damaged, refused when it is not ours."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from agentos.errors import BadInput
+from agentos.files import make_private_directory
+from agentos.worktrees.git import Git, WorktreeConflict
+from agentos.worktrees.names import BRANCHES, REFS, checked_branch, checked_item
+from agentos.worktrees.registration import (
+    add_entry,
+    clear_index_lock,
+    find_entry,
+    head_of,
+    mend_entry,
+    mend_link,
+    named_entry,
+)
+from agentos.worktrees.repository import (
+    LOCK_FILE,
+    change_refs,
+    find_repository,
+    locked,
+    read_ref,
+    resolve_commit,
+    tree_of,
+)
+from agentos.worktrees.snapshots import LATEST, OPENED, bring_back, commit_tree, describe_item, refs_of
+from agentos.worktrees.worktree import UNFILLED, Worktree, working_on
+
+
+def open_worktree(repository: Path, folder: Path, item: str, branch: str, base: str = "HEAD") -> Worktree:
+    """Return the worktree of an item, with its files as they were left.
+
+    The first time the branch is made from `base`; after that the branch and the base of the first time count, and
+    what is returned says so. A folder that vanished is filled from the last snapshot. Whatever is not ours (a folder
+    in the way, a branch with other commits or in use elsewhere) is left untouched, and said.
+    """
+    checked_item(item)
+    checked_branch(branch)
+    found = find_repository(repository)
+    git = found.git()
+    make_private_directory(folder.parent)
+    folder = folder.parent.resolve() / folder.name
+    with locked(git, found.git_dir / LOCK_FILE, str(found.path)) as held:
+        worktree = read_record(held, str(found.path), str(folder), item)
+        if worktree is None:
+            worktree = Worktree(str(found.path), str(folder), item, branch, resolve_commit(held, base))
+        with working_on(worktree) as (inner, staging):
+            _open(inner.holding(*held.held), worktree, staging)
+    return worktree
+
+
+def read_record(git: Git, repository: str, folder: str, item: str) -> Worktree | None:
+    """Return what was noted when the item was first opened, None when it never was or its branch is gone."""
+    commit = read_ref(git, f"{REFS}/{checked_item(item)}/{OPENED}")
+    if not commit:
+        return None
+    text = git.run("cat-file", "commit", commit, limit=1_000_000).decode("utf-8", "replace")
+    noted = dict(line.split(": ", 1) for line in text.partition("\n\n")[2].split("\n") if ": " in line)
+    try:
+        worktree = Worktree(repository, folder, noted["Item"], noted["Branch"], noted["Base"])
+    except (KeyError, BadInput):
+        return None
+    return worktree if worktree.item == item and read_ref(git, worktree.branch_ref) else None
+
+
+def _open(git: Git, worktree: Worktree, staging: Path) -> None:
+    tip = read_ref(git, worktree.branch_ref)
+    if tip:
+        _check_tip(git, worktree, tip)
+    entry = _find_ours(git, worktree)
+    _check_place(git, worktree, entry)
+    if entry is not None:
+        mend_entry(entry, worktree.path, worktree.branch)
+        _check_head(git, worktree, entry)
+    if not tip:
+        _make_branch(git, worktree)
+    # Until everything is in its place the files are those of nobody's choice, also after a kill.
+    unfilled = worktree.beside(UNFILLED)
+    if not (worktree.path / ".git").exists() and not unfilled.exists() and not _has_files(worktree.path):
+        unfilled.touch(mode=0o600)
+    if entry is None:
+        entry = add_entry(git, worktree.path, worktree.branch)
+    worktree.path.mkdir(mode=0o755, exist_ok=True)
+    mend_link(entry, worktree.path)
+    clear_index_lock(entry, worktree.path)
+    if unfilled.exists():
+        latest = read_ref(git, f"{worktree.refs}/{LATEST}")
+        bring_back(git, worktree, latest or tip or worktree.base, staging)
+    if unfilled.exists() or not (entry / "index").exists():
+        git.at(entry, worktree.path).run("read-tree", worktree.branch_ref)
+    _note(git, worktree)
+    unfilled.unlink(missing_ok=True)
+
+
+def _has_files(path: Path) -> bool:
+    return path.is_dir() and any(path.iterdir())
+
+
+def _make_branch(git: Git, worktree: Worktree) -> None:
+    if read_ref(git, f"refs/heads/{BRANCHES}"):
+        raise WorktreeConflict(
+            f"the branch {BRANCHES} is in the way of {worktree.branch}; rename it: git branch -m {BRANCHES} other-name"
+        )
+    if not change_refs(git, (worktree.branch_ref, worktree.base, "")):
+        raise WorktreeConflict(f"{worktree.branch}: was made by somebody else meanwhile; start again")
+
+
+def _check_head(git: Git, worktree: Worktree, entry: Path) -> None:
+    head = head_of(git, entry)
+    if head != worktree.branch_ref:
+        now = head.removeprefix("refs/heads/") or "no branch"
+        raise WorktreeConflict(f"{worktree.folder}: is on {now}; check out {worktree.branch} there and start again")
+
+
+def _find_ours(git: Git, worktree: Worktree) -> Path | None:
+    """Return the folder's entry, also one that is lost or damaged and that its `.git` file still names."""
+    entry = find_entry(git, worktree.path)
+    if entry is None and not worktree.path.is_symlink():
+        entry = named_entry(git, worktree.path)
+    return entry
+
+
+def _check_place(git: Git, worktree: Worktree, entry: Path | None) -> None:
+    """Refuse a folder that is not ours, and a branch that is checked out elsewhere."""
+    path = worktree.path
+    if path.is_symlink() or (path.exists() and not path.is_dir()):
+        raise WorktreeConflict(f"{path}: is in the place of the worktree; move it away and start again")
+    if entry is None and path.exists() and any(path.iterdir()):
+        raise WorktreeConflict(
+            f"{path}: is there and is not a worktree of {worktree.repository}; move it away and start again"
+        )
+    place = git.run("for-each-ref", "--format=%(worktreepath)", "--", worktree.branch_ref).removesuffix(b"\n")
+    if place and Path(os.fsdecode(place)) != path:
+        raise WorktreeConflict(
+            f"{worktree.branch}: is checked out in {os.fsdecode(place)}; check out another branch there and start again"
+        )
+
+
+def _check_tip(git: Git, worktree: Worktree, tip: str) -> None:
+    """Refuse a branch of that name with commits that are not ours: it is never reset."""
+    ours = {kept.commit for kept in refs_of(git, worktree).values()}
+    if tip != worktree.base and tip not in ours:
+        raise WorktreeConflict(
+            f"{worktree.branch}: has commits that AgentOS did not make; rename the branch, or merge it, and start again"
+        )
+
+
+def _note(git: Git, worktree: Worktree) -> None:
+    ref = f"{worktree.refs}/{OPENED}"
+    old = read_ref(git, ref)
+    if old and read_record(git, worktree.repository, worktree.folder, worktree.item) == worktree:
+        return
+    message = f"Opened item {worktree.item}\n\n{describe_item(worktree)}"
+    commit = commit_tree(git, tree_of(git, worktree.base), worktree.base, message)
+    if not change_refs(git, (ref, commit, old)):
+        raise WorktreeConflict(f"{ref}: was changed by another process; start again")

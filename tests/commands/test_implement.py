@@ -1,0 +1,176 @@
+"""The implementation workflow as commands: the scenarios of the original documents, against every entry point."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+
+import pytest
+
+from tests.support import ROOT, SIGINT, World, ended_by, wait_gone
+from tests.workshop import CODE, Item, branches, fill, git
+
+TOOL = ("python", str(ROOT / "tools/run_implement_from_lld.py"))
+ENTRY_POINTS = {"implement-workflow": ("implement-workflow",), "run_implement_from_lld.py": TOOL}
+entry_point = pytest.mark.parametrize("command", ENTRY_POINTS.values(), ids=ENTRY_POINTS.keys())
+
+
+@pytest.fixture
+def shop(make_world: Callable[..., World]) -> Callable[..., World]:
+    """Return a maker of repositories with designs to build."""
+
+    def make(*items: Item) -> World:
+        return fill(make_world(issues=0), *(items or (Item(1), Item(2))))
+
+    return make
+
+
+@entry_point
+class TestIntegration:
+    """Section 10.1 of the integration design: 010 to 120."""
+
+    def test_010_020_030_and_050_flags_and_dry_run(self, shop: Callable[..., World], command: tuple[str, ...]) -> None:
+        world = shop()
+        four = world.run(*command, "--all", "--parallel", "4", "--dry-run")
+        assert "Dry run mode: 2 items would be processed, 4 at a time" in four.stdout
+        assert all(f"IMPL-{number}" in four.stdout for number in (1, 2))
+        assert "1 at a time" in world.run(*command, "--all", "--dry-run").stdout
+        assert not world.home.exists()
+        assert branches(world.repo) == {}
+
+    @pytest.mark.parametrize("value", ["-1", "x"])
+    def test_040_an_invalid_parallelism_is_refused(
+        self, shop: Callable[..., World], command: tuple[str, ...], value: str
+    ) -> None:
+        ended = shop().run(*command, "--all", "--parallel", value)
+        assert (ended.code, "argument --parallel" in ended.stderr) == (2, True)
+
+    def test_060_070_090_and_110_four_are_built_two_at_a_time(
+        self, shop: Callable[..., World], command: tuple[str, ...]
+    ) -> None:
+        world = shop(*(Item(number) for number in range(1, 5)))
+        ended = world.run(*command, "--all", "--parallel", "2", environ={"AGENTOS_CREDENTIAL_LIMIT": "2"})
+        assert (ended.code, "4 implemented" in ended.stdout) == (0, True), ended.text
+        lines = ended.stdout[: ended.stdout.index("ITEM")].splitlines()
+        assert lines
+        assert all(re.match(r"\[IMPL-\d\] ", line) for line in lines)
+        assert len(branches(world.repo)) == 4
+        for number in range(1, 5):
+            report = (world.repo / f"docs/reports/{number}/implementation-report.md").read_text("utf-8")
+            assert report.rstrip().endswith("-->")
+        assert world.leftovers() == []
+        assert "Nothing to do: 4 already complete" in world.run(*command, "--all").stdout
+
+    def test_080_ctrl_c_ends_cleanly_and_the_same_command_resumes(
+        self, shop: Callable[..., World], command: tuple[str, ...]
+    ) -> None:
+        world = shop()
+        slow = ("--drafter", f"offline:latency=60,answers={world.repo}/.agentos/recorded")
+        with world.start(*command, "--all", "--parallel", "2", *slow) as running:
+            running.wait_for("Executing: N2_scaffold", times=2)
+            everyone = running.descendants()
+            running.signal(SIGINT)
+            ended = running.finish()
+        assert ended_by(ended.code, SIGINT)
+        assert "FAILED" not in ended.text, ended.text
+        assert wait_gone(everyone, 1.0) == []
+        again = world.run(*command, "--all", "--parallel", "2")
+        assert again.code == 0, again.text
+        assert "0 already complete, 2 resumed, 0 new" in again.stderr, again.stderr
+        assert "[IMPL-1] >>> Executing: N0_load" not in again.stdout
+
+    def test_100_and_120_a_failure_among_successes(self, shop: Callable[..., World], command: tuple[str, ...]) -> None:
+        stub = CODE.format(number=2).replace("    return number + 2", "    raise NotImplementedError")
+        world = shop(Item(1), Item(2, code=[stub, stub]))
+        ended = world.run(*command, "--all", "--parallel", "2", "--max-iterations", "2")
+        assert (ended.code, "1 completed, 1 failed (IMPL-2)" in ended.stdout) == (1, True), ended.text
+        assert "failed: not-green" in ended.stdout
+        assert list(world.repo.rglob("*.tmp")) == []
+        report = (world.repo / "docs/reports/2/implementation-report.md").read_text("utf-8")
+        assert "Failed: not-green" in report
+        assert "agentos/2" not in "".join(
+            name for name, tree in branches(world.repo).items() if tree != _tree(world, "main")
+        )
+
+
+def _tree(world: World, revision: str) -> str:
+    return git(world.repo, "rev-parse", f"{revision}^{{tree}}").strip()
+
+
+def test_ctrl_c_in_a_run_of_tests_ends_everything_at_once(shop: Callable[..., World]) -> None:
+    endless = CODE.format(number=1).replace(
+        "    return number + 1", "    import time\n\n    time.sleep(600)\n    return 0"
+    )
+    world = shop(Item(1, code=[endless]))
+    with world.start("implement-workflow", "--all") as running:
+        running.wait_for("Executing: N5_green")
+        everyone = running.descendants()
+        running.signal(SIGINT)
+        ended = running.finish()
+    assert ended_by(ended.code, SIGINT), ended.text
+    assert wait_gone(everyone, 2.0) == []
+
+
+def test_only_the_tests_when_only_they_are_asked_for(shop: Callable[..., World]) -> None:
+    world = shop(Item(1))
+    first = world.run("implement-workflow", "--all", "--scaffold-only")
+    assert first.code == 0, first.text
+    assert "1 scaffolded" in first.stdout
+    assert "N4_implement" not in first.stdout
+    again = world.run("implement-workflow", "--all", "--scaffold-only")
+    assert "1 scaffolded" in again.stdout, again.text
+    whole = world.run("implement-workflow", "--all")
+    assert "1 implemented" in whole.stdout, whole.text
+    assert "N2_scaffold" not in whole.stdout
+
+
+def test_designs_that_are_not_approved_are_left_alone_or_refused_by_name(shop: Callable[..., World]) -> None:
+    world = shop(Item(1), Item(2, status="Draft"))
+    every = world.run("implement-workflow", "--all", "--dry-run", "--json")
+    document = json.loads(every.stdout)
+    assert [item["id"] for item in document["items"]] == ["1"]
+    assert any("not approved" in warning for warning in document["warnings"])
+    named = world.run("implement-workflow", "--ids", "2")
+    assert named.code == 1
+    assert "only approved designs are built" in named.text
+
+
+def test_without_a_model_and_recorded_answers_nothing_starts(make_world: Callable[..., World]) -> None:
+    world = make_world(issues=0)
+    fill(world, Item(1))
+    for path in sorted((world.repo / ".agentos/recorded").rglob("*"), reverse=True):
+        path.unlink() if path.is_file() else path.rmdir()
+    (world.repo / ".agentos/recorded").rmdir()
+    ended = world.run("implement-workflow", "--all")
+    assert ended.code == 2
+    assert "offline has no rules that write code" in ended.stderr
+
+
+def test_designs_with_a_file_in_common_are_stacked_and_the_others_are_not(shop: Callable[..., World]) -> None:
+    old = "    return a + b"
+    edit = f"```python\n# Edit: calc/basic.py\n<<<<<<< SEARCH\n{old}\n=======\n{old}\n{{}}\n>>>>>>> REPLACE\n```\n"
+    function = '\n\ndef {name}(number):\n    """Return it."""\n    return number + {more}\n'
+    tests = (
+        "```python\n# File: tests/test_{name}.py\nfrom calc.basic import {name}\n\n\n"
+        "def test_010_{name}():\n    assert {name}(1) == 1 + {more}\n```\n"
+    )
+
+    def item(number: int, name: str) -> Item:
+        return Item(
+            number,
+            files={"calc/basic.py": "Modify", f"tests/test_{name}.py": "Add"},
+            tests=[tests.format(name=name, more=number)],
+            code=[edit.format(function.format(name=name, more=number))],
+        )
+
+    world = shop(item(1, "first"), item(2, "second"), Item(3))
+    plan = world.run("implement-workflow", "--all", "--parallel", "3", "--dry-run")
+    assert "IMPL-2 after IMPL-1: both change calc/basic.py" in plan.stdout
+    ended = world.run("implement-workflow", "--all", "--parallel", "3")
+    assert ended.code == 0, ended.text
+    built = {name.split("/")[1].split("-")[0]: name for name in branches(world.repo)}
+    assert git(world.repo, "merge-base", "--is-ancestor", built["1"], built["2"]) == ""
+    assert git(world.repo, "rev-list", "--count", f"main..{built['3']}").strip() == "1"
+    merged = git(world.repo, "merge-tree", "--write-tree", built["2"], built["3"])
+    assert merged.strip()
