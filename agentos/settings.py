@@ -126,6 +126,7 @@ SETTINGS = {
         Setting("max_rounds", read_whole(1), 5, "drafts at the most before an item ends as needs-revision"),
         Setting("max_iterations", read_whole(1), 5, "attempts at the code before an item ends as not-green"),
         Setting("coverage_target", read_share, 95.0, "per cent of the declared files' lines that tests must reach"),
+        Setting("test_timeout", read_seconds, 300.0, "seconds that one run of generated tests may take"),
         Setting("timeout", read_seconds, 0.0, "seconds that one workflow may take, 0 for no limit"),
         Setting("retries", read_whole(0), 0, "times a workflow is tried again after a fault that may pass"),
         Setting("delay", read_seconds, 0.0, "seconds between two starts"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentos.environments import Environment
@@ -11,7 +11,7 @@ from agentos.files import make_private_directory, remove_tree
 from agentos.proofs.requests import RunRequest
 from agentos.proofs.runners import find_runner
 from agentos.proofs.runs import TestRun
-from agentos.sandbox import Sandbox, Scene
+from agentos.sandbox import Limits, Sandbox, Scene
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,7 @@ class Setting:
     """What the project says of itself, beside its files; not there when it says nothing."""
     read_only: tuple[str, ...] = ()
     """Paths in the folder that the tests must not change."""
+    limits: Limits = field(default_factory=Limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,7 @@ async def run_in_sandbox(
             readable=(*environment.readable, *invocation.readable, *([metadata] if metadata.is_dir() else [])),
             read_only=tuple(folder / path for path in setting.read_only),
             results=results,
+            limits=setting.limits,
             environ={
                 **invocation.environ,
                 "PYTHONPATH": ":".join(filter(None, paths)),

@@ -16,5 +16,7 @@ class Workshop:
     builds_on: tuple[str, ...] = ()
     """The items whose finished work it has to contain, where there is any."""
     coverage_target: float = 95.0
+    test_timeout: float = 300.0
+    """Seconds that one run of tests may take."""
     stops_after_tests: bool = False
     """Whether it ends when its tests are written and proven red."""

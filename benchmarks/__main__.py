@@ -17,7 +17,18 @@ from typing import Any
 from benchmarks.page import Data, render_page, render_table
 
 ROOT = Path(__file__).resolve().parent.parent
-NAMES = ("makespan", "workers", "dispatch", "memory", "commands", "interruption", "prefixing", "throughput", "gateway")
+NAMES = (
+    "makespan",
+    "workers",
+    "dispatch",
+    "memory",
+    "commands",
+    "interruption",
+    "prefixing",
+    "throughput",
+    "gateway",
+    "implementation",
+)
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.support import BIN, BRIEF, ISSUE, World
-
-KEPT = ("LANG", "LC_ALL", "TMPDIR", "TERM")
+from tests.support import World, build_world
 
 
 def pytest_configure() -> None:
@@ -25,22 +23,7 @@ def pytest_configure() -> None:
 def make_world(tmp_path: Path) -> Callable[..., World]:
     """Return a maker of repositories with numbered issues and briefs."""
 
-    def make(issues: int = 3, briefs: int = 0, name: str = "repo", home: str = "home") -> World:
-        repo = tmp_path / name
-        for folder, count, template in (("issues", issues, ISSUE), ("briefs", briefs, BRIEF)):
-            (repo / "docs" / folder).mkdir(parents=True, exist_ok=True)
-            for number in range(1, count + 1):
-                path = repo / "docs" / folder / f"{number}-export.md"
-                path.write_text(template.format(number=number), "utf-8")
-        environ = {name: os.environ[name] for name in KEPT if name in os.environ}
-        environ |= {
-            "PATH": f"{BIN}:{os.environ['PATH']}",
-            "HOME": str(tmp_path / "no-home"),
-            "AGENTOS_HOME": str(tmp_path / home),
-        }
-        return World(repo, tmp_path / home, environ)
-
-    return make
+    return partial(build_world, tmp_path)
 
 
 @pytest.fixture

@@ -22,6 +22,8 @@ from agentos.workflows.prompts import load_prompt, render_prompt
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
+KEPT = ("LANG", "LC_ALL", "TMPDIR", "TERM")
+"""What commands of a test keep of the environment."""
 PATIENCE = 60.0
 
 ISSUE = """\
@@ -102,6 +104,23 @@ class World:
     def run_folders(self) -> list[Path]:
         """The log folders of all runs, oldest first."""
         return sorted((self.home / "logs" / "parallel").iterdir())
+
+
+def build_world(folder: Path, issues: int = 3, briefs: int = 0, name: str = "repo", home: str = "home") -> World:
+    """Make a repository with numbered issues and briefs below a folder, and an environment without the user's own."""
+    repo = folder / name
+    for kind, count, template in (("issues", issues, ISSUE), ("briefs", briefs, BRIEF)):
+        (repo / "docs" / kind).mkdir(parents=True, exist_ok=True)
+        for number in range(1, count + 1):
+            path = repo / "docs" / kind / f"{number}-export.md"
+            path.write_text(template.format(number=number), "utf-8")
+    environ = {name: os.environ[name] for name in KEPT if name in os.environ}
+    environ |= {
+        "PATH": f"{BIN}:{os.environ['PATH']}",
+        "HOME": str(folder / "no-home"),
+        "AGENTOS_HOME": str(folder / home),
+    }
+    return World(repo, folder / home, environ)
 
 
 @dataclass(frozen=True)

@@ -94,6 +94,8 @@ def show_status(args: argparse.Namespace) -> int:
         replace(row, calls=tuple(costs.get(item_key(repository_key(repository), workflow, row.task.item), ())))
         for workflow in Workflow
         for row in read_status(home, repository, workflow)
+        # An approved design is listed as such already; nobody may ever want it built here.
+        if workflow is not Workflow.IMPLEMENTATION or row.status != PENDING or row.message
     ]
     if args.json:
         items = [row.to_json() for row in rows]

@@ -13,16 +13,20 @@ from agentos.errors import UsageError
 from agentos.task import Workflow
 from agentos.untrusted import print_clean
 
-WORKFLOWS = {"lld": Workflow.LLD, "issue": Workflow.ISSUE}
+WORKFLOWS = {"lld": Workflow.LLD, "issue": Workflow.ISSUE, "implement": Workflow.IMPLEMENTATION}
 DESCRIPTION = """\
-Turn a backlog of briefs and issues into reviewed designs, many at once.
+Turn a backlog of briefs and issues into reviewed designs and tested code, many at once.
 
 examples:
   agentos lld --all --parallel 3     the same as: lld-workflow --all --parallel 3
   agentos issue --all --parallel 3   the same as: issue-workflow --all --parallel 3
+  agentos implement --all --parallel the same as: implement-workflow --all --parallel
   agentos status                     what is pending, running, interrupted, failed and done
   agentos answer LLD-42 --text '...' put in what a reviewer asked, so that the item is pending again
+  agentos salvage                    everything that was saved of implementations; also writes it out and clears away
+  agentos pr 42                      open a draft pull request for an implemented item
   agentos triage                     which items contradict themselves, double others or are too vague to begin with
+  agentos rehearse                   which implemented items merge together, and which pair breaks which test
   agentos keys list                  every key, where it comes from and how it stands; also add, remove, check
   agentos calibrate --reviewer P:M   what a reviewer catches of seeded defects, and what it holds up for nothing
   agentos config                     every setting and where its value comes from
@@ -51,6 +55,10 @@ def _run(arguments: Sequence[str]) -> int:
         from agentos.cli import triage
 
         return triage.main(arguments[1:])
+    if arguments and arguments[0] == "rehearse" and "_ARGCOMPLETE" not in os.environ:
+        from agentos.cli import rehearse
+
+        return rehearse.main(arguments[1:])
     if arguments and arguments[0] == "keys" and "_ARGCOMPLETE" not in os.environ:
         from agentos.cli import keys
 
@@ -59,6 +67,14 @@ def _run(arguments: Sequence[str]) -> int:
         from agentos.cli import calibrate
 
         return calibrate.main(arguments[1:])
+    if arguments and arguments[0] == "salvage" and "_ARGCOMPLETE" not in os.environ:
+        from agentos.cli import salvage
+
+        return salvage.main(arguments[1:])
+    if arguments and arguments[0] == "pr" and "_ARGCOMPLETE" not in os.environ:
+        from agentos.cli import pull_request
+
+        return pull_request.main(arguments[1:])
     parser = build_parser()
     from agentos.cli.workflow import complete_if_asked
 
@@ -108,6 +124,11 @@ def build_parser() -> Parser:
         from agentos.cli.triage import add_arguments as add_triage_arguments
 
         add_triage_arguments(triage)
+    rehearse = commands.add_parser("rehearse", help="say which implemented items merge together", add_help=False)
+    if "_ARGCOMPLETE" in os.environ:
+        from agentos.cli.rehearse import add_arguments as add_rehearse_arguments
+
+        add_rehearse_arguments(rehearse)
     keys = commands.add_parser("keys", help="see, add, remove and check API keys", add_help=False)
     if "_ARGCOMPLETE" in os.environ:
         from agentos.cli.keys import add_commands
@@ -118,6 +139,14 @@ def build_parser() -> Parser:
         from agentos.cli.calibrate import add_arguments as add_calibrate_arguments
 
         add_calibrate_arguments(calibrate)
+    salvage = commands.add_parser("salvage", help="see what was saved, write it out, clear away", add_help=False)
+    pull_request = commands.add_parser("pr", help="open a pull request for an implemented item", add_help=False)
+    if "_ARGCOMPLETE" in os.environ:
+        from agentos.cli.pull_request import add_arguments as add_pull_request_arguments
+        from agentos.cli.salvage import add_arguments as add_salvage_arguments
+
+        add_salvage_arguments(salvage)
+        add_pull_request_arguments(pull_request)
     status = commands.add_parser("status", help="tell from disk how every item stands; writes nothing")
     config = commands.add_parser("config", help="show every setting and where it comes from")
     answer = commands.add_parser("answer", help="see what a reviewer asked, and put the answer in")

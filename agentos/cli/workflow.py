@@ -118,7 +118,8 @@ def _add_source_arguments(group: argparse._ArgumentGroup, workflow: Workflow | N
 def _add_run_arguments(parser: Parser, workflow: Workflow | None) -> None:
     group = parser.add_argument_group("how to run them")
     add_parallel_arguments(group)  # type: ignore[arg-type]
-    bounds = ("max_iterations", "coverage_target") if workflow is Workflow.IMPLEMENTATION else ("max_rounds",)
+    is_building = workflow is Workflow.IMPLEMENTATION
+    bounds = ("max_iterations", "coverage_target", "test_timeout") if is_building else ("max_rounds",)
     for name in ("drafter", "reviewer", *bounds, "max_cost", "timeout", "retries", "delay", "halt"):
         setting = SETTINGS[name]
         default = f" (default: {setting.default})" if setting.default else ""
@@ -129,6 +130,7 @@ def _add_run_arguments(parser: Parser, workflow: Workflow | None) -> None:
         )
     if workflow is Workflow.IMPLEMENTATION:
         group.add_argument("--scaffold-only", action="store_true", help="write the tests, prove them red, and stop")
+        group.add_argument("--rehearse", action="store_true", help="afterwards merge all that is built, on trial")
     group.add_argument("--price", action="append", metavar="P:MODEL=IN/OUT", help=SETTINGS["price"].help)
 
 
@@ -151,6 +153,7 @@ def _metavar(name: str) -> str:
         "max_cost": "DOLLARS",
         "coverage_target": "PERCENT",
         "timeout": "SECONDS",
+        "test_timeout": "SECONDS",
         "delay": "SECONDS",
         "halt": "RULE",
     }.get(name, "N")
@@ -179,12 +182,24 @@ def run(args: argparse.Namespace, workflow: Workflow, prog: str, arguments: Sequ
             return show(options, home, as_json=args.json)
         from agentos.cli.execution import execute
 
-        return execute(options, home, args, color, environ)
+        code = execute(options, home, args, color, environ)
+        return _rehearse(options, code) if getattr(args, "rehearse", False) else code
     except UsageError as error:
         print_clean(f"{prog}: {error}\n", sys.stderr)
         return COME_AGAIN if isinstance(error, Unavailable) else 2
     except BrokenPipeError:
         return end_by_broken_pipe()
+
+
+def _rehearse(options: Options, code: int) -> int:
+    """Try what was built together with what was built before; what has failed already stays the exit code."""
+    from agentos.cli.rehearse import rehearse_and_tell
+    from agentos.rehearsal.session import Request
+
+    if code not in (0, 1, COME_AGAIN):
+        return code
+    rehearsed = rehearse_and_tell(Request(options.repository))
+    return code or rehearsed
 
 
 def settle(
@@ -280,6 +295,8 @@ def _choose(args: argparse.Namespace, brief: Path | None, workflow: Workflow) ->
         raise UsageError(
             f"{wrong}: --all, --ids ID..., --issue ID" + (" or --brief FILE" if hasattr(args, "brief") else "")
         )
+    if getattr(args, "rehearse", False) and args.json:
+        raise UsageError("--rehearse and --json exclude each other; run agentos rehearse --json afterwards")
     if args.retry_failed and args.skip_failed:
         raise UsageError("--retry-failed and --skip-failed exclude each other")
     if args.issue is not None:
@@ -300,7 +317,7 @@ def _retry_command(args: argparse.Namespace, prog: str, workflow: Workflow, para
         command = [sys.argv[0] if sys.argv[0].endswith(prog) else prog, "--type", workflow.value]
     if args.repo is not None:
         command += ["--repo", str(args.repo)]
-    for name in ("drafter", "reviewer", "max_rounds", "max_iterations", "coverage_target", "max_cost"):
+    for name in ("drafter", "reviewer", "max_rounds", "max_iterations", "coverage_target", "test_timeout", "max_cost"):
         if getattr(args, name, None) is not None:
             command += [f"--{name.replace('_', '-')}", str(getattr(args, name))]
     for price in args.price or ():
@@ -315,7 +332,7 @@ def _retry_command(args: argparse.Namespace, prog: str, workflow: Workflow, para
             command += [f"--{name.replace('_', '-')}", label]
     if getattr(args, "file", None) is not None:
         command += ["--file", args.file] if args.file else ["--file"]
-    for flag in ("scaffold_only", "redo"):
+    for flag in ("scaffold_only", "rehearse", "redo"):
         if getattr(args, flag, False):
             command.append(f"--{flag.replace('_', '-')}")
     if getattr(args, "brief", None) is not None:

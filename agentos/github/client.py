@@ -45,10 +45,12 @@ class Client:
         token: Token | None,
         announce: Callable[[str], None],
         pause: Callable[[float], bool] = sleep,
+        subject: str = "issues",
     ) -> None:
         self._server = server
         self._token = token
         self._announce = announce
+        self._subject = subject
         self.pause = pause
         """Waits, and says whether that was cut short because the run ends."""
         self._patience = PATIENCE
@@ -173,8 +175,8 @@ class Client:
             case 401:
                 message = f"{host} refuses the token of {origin}: it is wrong, expired or revoked; renew it"
             case 403:
-                right = "read" if verb == "GET" else "write"
-                message = f"{repository}: {host} does not allow that{said}; the token needs to {right} issues there"
+                right = f"{'read' if verb == 'GET' else 'write'} {self._subject}"
+                message = f"{repository}: {host} does not allow that{said}; the token needs to {right} there"
             case 404 if not origin:
                 message = f"{repository}: not found on {host}: misspelt, or private; for that set GITHUB_TOKEN"
             case 404:

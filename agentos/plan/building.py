@@ -16,5 +16,6 @@ def workshop_of(options: Options, preview: Preview, task: Task) -> Workshop | No
         environments=str(preview.home.root / "environments"),
         builds_on=preview.order.builds_on.get(task.item, ()),
         coverage_target=options.coverage_target,
+        test_timeout=options.test_timeout,
         stops_after_tests=options.scaffold_only,
     )

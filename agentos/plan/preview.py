@@ -61,6 +61,7 @@ class Options:
     file_labels: tuple[str, ...] = ()
     max_iterations: int = 5
     coverage_target: float = 95.0
+    test_timeout: float = 300.0
     scaffold_only: bool = False
     """Whether an implementation ends when its tests are written and proven red."""
 

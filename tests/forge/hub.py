@@ -12,9 +12,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+from tests.forge.pulls import Invalid, create_pull, list_pulls, password_of, talk_git, tip_of
 from tests.forge.trouble import Cut, Expire, Fault, Hold, Limit, Slow, Status
 
 TOKEN = "ghp_" + "Loopback0" * 4
@@ -39,6 +41,12 @@ class Repo:
     issues: list[dict[str, Any]] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
     milestones: list[str] = field(default_factory=list)
+    default_branch: str = "main"
+    has_drafts: bool = True
+    branches: dict[str, str] = field(default_factory=dict)
+    pulls: list[dict[str, Any]] = field(default_factory=list)
+    git_dir: Path | None = None
+    """A bare repository that git can push to; then its branches are the branches."""
 
     def add(
         self,
@@ -86,6 +94,7 @@ class Repo:
             "private": self.is_private,
             "has_issues": self.has_issues,
             "archived": self.is_archived,
+            "default_branch": self.default_branch,
             "permissions": {"push": self.may_push, "pull": True},
         }
 
@@ -175,9 +184,13 @@ class Handler(BaseHTTPRequestHandler):
 
     def _take(self, verb: str) -> None:
         length = int(self.headers.get("content-length") or 0)
-        body = json.loads(self.rfile.read(length)) if length else None
+        data = self.rfile.read(length)
         address = urlsplit(self.path)
-        token = self.headers.get("authorization", "").partition(" ")[2]
+        is_git = ".git/" in address.path
+        body = json.loads(data) if data and not is_git else None
+        given = self.headers.get("authorization", "")
+        token = password_of(given) if is_git else given.partition(" ")[2]
+        self.raw = data
         with self.hub.changed:
             seen = Seen(
                 len(self.hub.seen), verb, address.path, dict(parse_qsl(address.query)), token, time.time(), body
@@ -203,11 +216,16 @@ class Handler(BaseHTTPRequestHandler):
                     return self._hang_up()
             if isinstance(fault, Cut) and not fault.after_effect:
                 return self._hang_up()
+        is_git = ".git/" in seen.path
+        data: Any
         try:
             for fault in struck:
                 self._refuse_by(fault, seen)
             with self.lock:
-                status, data, headers = self._answer(seen)
+                if is_git:
+                    status, headers, data = self._talk_git(seen)
+                else:
+                    status, data, headers = self._answer(seen)
         except Refusal as refusal:
             return self._send(refusal.status, refusal.body, refusal.headers)
         for fault in struck:
@@ -215,7 +233,24 @@ class Handler(BaseHTTPRequestHandler):
                 fault.wait()
             if isinstance(fault, Cut) and fault.after_effect:
                 return self._hang_up()
-        return self._send(status, data, headers)
+        return self._send_as_it_is(status, headers, data) if is_git else self._send(status, data, headers)
+
+    def _talk_git(self, seen: Seen) -> tuple[int, dict[str, str], bytes]:
+        name, _, rest = seen.path.strip("/").partition(".git/")
+        repo = self.hub.repos.get(name)
+        if seen.token not in self.hub.tokens:
+            raise Refusal(401, "Requires authentication", {"www-authenticate": 'Basic realm="GitHub"'})
+        if repo is None or repo.git_dir is None:
+            raise Refusal(404, "Not Found")
+        asked = {name.lower(): value for name, value in self.headers.items()}
+        return talk_git(repo.git_dir, seen.verb, f"/{rest}", urlsplit(self.path).query, asked, self.raw)
+
+    def _send_as_it_is(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+        self.send_response(status)
+        for header, value in {**headers, "Content-Length": str(len(body))}.items():
+            self.send_header(header, value)
+        self.end_headers()
+        self.wfile.write(body)
 
     def _refuse_by(self, fault: Fault, seen: Seen) -> None:
         if isinstance(fault, Status):
@@ -274,6 +309,13 @@ class Handler(BaseHTTPRequestHandler):
                 return self._page(seen, repo, "milestones", found)
             case "POST", ["issues"]:
                 return self._create(seen, repo)
+            case "GET", ["git", "ref", "heads", *names] if tip := tip_of(repo, "/".join(names)):
+                ref = f"refs/heads/{'/'.join(names)}"
+                return 200, {"ref": ref, "object": {"type": "commit", "sha": tip}}, {}
+            case "GET", ["pulls"]:
+                return self._page(seen, repo, "pulls", list_pulls(repo, seen.query))
+            case "POST", ["pulls"]:
+                return self._create_pull(seen, repo)
         raise Refusal(404, "Not Found")
 
     def _find(self, seen: Seen) -> tuple[Repo, list[str]]:
@@ -325,6 +367,16 @@ class Handler(BaseHTTPRequestHandler):
             raise Refusal(422, "Validation Failed", errors=errors)
         labels = tuple(seen.body.get("labels") or ()) if repo.may_push else ()
         return 201, repo.add(seen.body["title"], body, labels=labels, login="filer", base=self.hub.url), {}
+
+    def _create_pull(self, seen: Seen, repo: Repo) -> tuple[int, Any, dict[str, str]]:
+        if not seen.token:
+            raise Refusal(401, "Requires authentication")
+        if not repo.may_push:
+            raise Refusal(403, "Resource not accessible by personal access token")
+        try:
+            return 201, create_pull(repo, seen.body, self.hub.url), {}
+        except Invalid as invalid:
+            raise Refusal(422, "Validation Failed", errors=invalid.errors) from invalid
 
 
 def select(repo: Repo, query: Mapping[str, str]) -> list[dict[str, Any]]:

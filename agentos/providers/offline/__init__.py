@@ -15,10 +15,11 @@ from agentos.errors import ProviderError, RateLimited
 from agentos.providers import Completion, Credential, Provider, Request
 from agentos.providers.offline.drafter import write_draft
 from agentos.providers.offline.options import Fault, FaultKind, Options, parse_options
-from agentos.providers.offline.recorded import find_answer
+from agentos.providers.offline.recorded import WITHOUT_RULES, find_answer
 from agentos.providers.offline.reviewer import script_discuss, script_revise, write_review
 
 MODEL = "offline rules (no model was asked)"
+RECORDED = "recorded answer (no model was asked)"
 PURPOSES = frozenset(
     {
         *("lld.draft", "lld.review", "issue.draft", "issue.review"),
@@ -67,7 +68,7 @@ class OfflineProvider:
             raise ProviderError(f"offline: simulated error for {request.item}")
         if FaultKind.MALFORMED in faults:
             return Completion(_MALFORMED, MODEL)
-        return Completion(answer, MODEL)
+        return Completion(answer, RECORDED if request.purpose in WITHOUT_RULES else MODEL)
 
     def _strike(self, request: Request) -> frozenset[FaultKind]:
         """Return the faults that hit this call, counting it against those that strike a few times only."""

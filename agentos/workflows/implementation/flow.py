@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 PACKAGE = "agentos.workflows.implementation"
 MOST_FINDINGS = 20
+LONGEST_LINE = 500
 
 
 class BuiltInPrompts:
@@ -87,14 +88,20 @@ class Implementation:
         failure = Failure(decision) if decision in (Failure.RED_INVALID, Failure.NOT_GREEN) else None
         return Outcome(
             State.FAILED if failure else State(decision),
-            state["message"],
+            _shorten(state["message"]),
             failure,
             len(state["iterations"]),
             state["calls"],
-            findings=tuple(state["findings"][:MOST_FINDINGS]),
+            findings=tuple(_shorten(finding) for finding in state["findings"][:MOST_FINDINGS]),
             questions=tuple(state["questions"][:MOST_FINDINGS]),
         )
 
     def artefacts(self, state: ImplementationState) -> Artefacts:
         """Return the lineage and the reports."""
         return artefacts_of(state)
+
+
+def _shorten(text: str) -> str:
+    """Keep a line that hostile code could make long within what a terminal can show; the report has all of it."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= LONGEST_LINE else f"{flat[:LONGEST_LINE]}..."

@@ -219,24 +219,24 @@ async def prove_no_regression(state: ImplementationState, context: Context) -> U
 
 
 async def validate(state: ImplementationState, context: Context) -> Update:
-    """Take each declared file back in turn: a change that no test notices is named."""
+    """Take each declared file back in turn: a change that no test notices is named, and a test that notices none."""
     current = state["iterations"][-1]
     tests = tuple(state["scaffolds"][-1]["tests"])
     bench = context.bench
     touched = bench.changed_files(state["base"], current["snapshot"])
-    unproven = []
+    reverted = {}
     for path in context.blueprint.python_sources:
-        if path not in touched:
-            continue
-        await bench.restore(current["snapshot"])
-        bench.revert(path, state["base"])
-        if not proving.has_failures(await bench.test(tests)):
-            unproven.append(path)
+        if path in touched:
+            await bench.restore(current["snapshot"])
+            bench.revert(path, state["base"])
+            reverted[path] = await bench.test(tests)
     await bench.restore(current["snapshot"])
+    names = state["scaffolds"][-1]["names"]
+    unproven, vacuous = proving.find_vacuous(current["run"], reverted, names, context.blueprint)
     extras = {path: reason for iteration in state["iterations"] for path, reason in iteration["extras"].items()}
     extras = {path: reason for path, reason in extras.items() if path in touched}
-    findings = proving.say_deviations(extras, touched, unproven, context.blueprint)
-    return {"touched": list(touched), "unproven": unproven, "findings": findings}
+    findings = [*proving.say_deviations(extras, touched, context.blueprint), *unproven, *vacuous]
+    return {"touched": list(touched), "unproven": [*unproven, *vacuous], "findings": findings}
 
 
 async def finalise(state: ImplementationState, context: Context) -> Update:

@@ -8,7 +8,7 @@ from typing import Any
 
 from agentos.inspection import scenario_of
 from agentos.proofs.feedback import write_feedback
-from agentos.proofs.judging import best_run, judge_coverage, judge_green, judge_red, judge_regression
+from agentos.proofs.judging import best_run, judge_coverage, judge_green, judge_red, judge_regression, judge_reverted
 from agentos.proofs.runs import RED, TestRun
 from agentos.workflows.implementation.blueprint import Blueprint
 from agentos.workflows.implementation.state import Iteration
@@ -19,8 +19,7 @@ REFUSED = "Nothing of the last answer was written, because of this:"
 def refuse_red(run: TestRun, names: Sequence[str], blueprint: Blueprint) -> list[str]:
     """Return why the tests are not proven to fail for the behaviour that is to be built."""
     planned = [_module(path) for path in blueprint.python_sources]
-    may_pass = [name for name in names if scenario_of(name) in blueprint.standing]
-    return [str(refusal) for refusal in judge_red(run, names, planned, may_pass)]
+    return [str(refusal) for refusal in judge_red(run, names, planned, _standing(names, blueprint))]
 
 
 def as_state(run: TestRun) -> dict[str, Any]:
@@ -90,13 +89,22 @@ def feedback_for_next(iterations: Sequence[Iteration]) -> str:
     return f"{remark}\n\n{best['feedback']}\n\nWhat was wrong with the last answer:\n\n{last['feedback']}"
 
 
-def say_deviations(
-    extras: Mapping[str, str], touched: Collection[str], unproven: Collection[str], blueprint: Blueprint
-) -> list[str]:
+def find_vacuous(
+    green: Mapping[str, Any], reverted: Mapping[str, TestRun], names: Sequence[str], blueprint: Blueprint
+) -> tuple[list[str], list[str]]:
+    """Return the declared files whose change no test notices, and the tests that notice no change."""
+    refusals, vacuous = judge_reverted(TestRun.from_data(green), reverted, _standing(names, blueprint))
+    return [str(refusal) for refusal in refusals], [f"{name}: passes whichever file is put back" for name in vacuous]
+
+
+def _standing(names: Sequence[str], blueprint: Blueprint) -> list[str]:
+    return [name for name in names if scenario_of(name) in blueprint.standing]
+
+
+def say_deviations(extras: Mapping[str, str], touched: Collection[str], blueprint: Blueprint) -> list[str]:
     """Say where the finished item differs from its design."""
     lines = [f"{path}: changed though not declared; the reason given: {reason}" for path, reason in extras.items()]
-    lines += [f"{path}: declared and not changed" for path in blueprint.sources if path not in touched]
-    return lines + [f"{path}: no test notices when its change is taken back" for path in unproven]
+    return lines + [f"{path}: declared and not changed" for path in blueprint.sources if path not in touched]
 
 
 def _module(path: str) -> str:

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from agentos.documents.changes import WholeFile, render_changes
 from agentos.documents.changes.model import Changes
+from agentos.pulling.body import neutralise
 from agentos.workflows.implementation.blueprint import Blueprint
 from agentos.workflows.implementation.state import ImplementationState
 
@@ -51,7 +52,8 @@ def list_declared(blueprint: Blueprint) -> str:
 
 def commit_message(state: ImplementationState, blueprint: Blueprint) -> str:
     """Return the message of the item's one commit."""
-    subject = " ".join(f"{blueprint.title} (#{state['item']})".split())
+    # A title that says "fixes #1" must not close anything when the commit is pushed.
+    subject = f"{neutralise(' '.join(blueprint.title.split()))} (#{state['item']})"
     tests, iterations = len(state["scaffolds"][-1]["names"]), len(state["iterations"])
     return (
         f"{subject}\n\nBuilt from its approved design: {tests} tests were written first and proven red, "

@@ -65,7 +65,7 @@ class ImplementationState(TypedDict):
     """The whole suite on the base, as JSON data; empty when nothing asked for it."""
     iterations: list[Iteration]
     unproven: list[str]
-    """Declared files whose change no test notices."""
+    """Declared files whose change no test notices, and tests that notice no change, one line each."""
     touched: list[str]
     """Files that the finished item changes."""
     decision: str

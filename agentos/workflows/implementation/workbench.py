@@ -13,7 +13,7 @@ from agentos.confinement import ConfinedFolder
 from agentos.environments import Environment, open_environment, project_metadata, read_needs
 from agentos.files import make_private_directory
 from agentos.proofs.runs import TestRun
-from agentos.sandbox import Sandbox, find_sandbox
+from agentos.sandbox import Limits, Sandbox, find_sandbox
 from agentos.testbench import Setting, run_in_sandbox
 from agentos.workflows.flow import Job, Observe
 from agentos.workshop import Workshop
@@ -37,6 +37,8 @@ class Workbench:
         self._tests = tuple(tests)
         self._observe = observe
         self._environment: Environment | None = None
+        self._at = ""
+        """The snapshot that was last brought back."""
 
     @cached_property
     def _worktree(self) -> Worktree:
@@ -104,6 +106,7 @@ class Workbench:
     async def restore(self, commit: str) -> None:
         """Make the files exactly those of a snapshot; whatever else is there is saved first."""
         restore(self._worktree, commit)
+        self._at = commit
 
     def changed_files(self, base: str, commit: str) -> tuple[str, ...]:
         """Return the paths that differ between two commits."""
@@ -117,7 +120,8 @@ class Workbench:
         """Run tests in the sandbox, all of the repository when none are selected, and report what they showed."""
         environment = await self._open_environment()
         beside = self._worktree.beside
-        setting = Setting(self._worktree.path, beside("tests"), beside("metadata"), self._tests)
+        limits = Limits(seconds=self._workshop.test_timeout)
+        setting = Setting(self._worktree.path, beside("tests"), beside("metadata"), self._tests, limits)
         with self._waiting():
             return await run_in_sandbox(self._sandbox, environment, setting, selection, measured)
 
@@ -128,6 +132,9 @@ class Workbench:
             self._observe("noted", text)
 
         needs = read_needs(self._worktree.path)
+        if not set(needs.sources).isdisjoint(self.changed_files(self._worktree.base, self._at or self._worktree.base)):
+            # What a model has asked for may be installed, but must not run code of its own on the way.
+            needs = read_needs(self._worktree.path, only_wheels=True)
         with self._waiting():
             environment = await open_environment(needs, Path(self._workshop.environments), log=log)
         if self._environment is None or environment.folder != self._environment.folder:

@@ -1,0 +1,1 @@
+"""Rehearse the merge of finished items: which of them go together, and which pair breaks which test."""

@@ -1,0 +1,50 @@
+"""How much faster are designs built three at a time?"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from benchmarks.figures import Figure, Result, print_result
+from benchmarks.scene import find_program, time_command
+from tests.support import build_world
+from tests.workshop import Item, fill
+
+ITEMS, DEGREE, ANSWER_SECONDS = 6, 3, 1.0
+TARGET = 0.40
+METHOD = (
+    f"{ITEMS} designs that share no file, each with one answer for the review of its test plan, one with tests and one "
+    f"with code, {ANSWER_SECONDS:g} s each; every proof is really run, in the sandbox. The whole command, one at a "
+    f"time and {DEGREE} at a time, each in a fresh home, so that each builds the tests' environment once for all."
+)
+
+
+def main() -> int:
+    """Print the times as JSON."""
+    return print_result(measure)
+
+
+def measure() -> Result:
+    """Time both runs, the slower one first."""
+    alone, together = time_run(1), time_run(DEGREE)
+    share = together / alone
+    note = f"{together:.1f} s against {alone:.1f} s"
+    figure = Figure(f"{ITEMS} designs built {DEGREE} at a time over one at a time", share, "x", TARGET, note=note)
+    return Result(__doc__ or "", METHOD, [figure])
+
+
+def time_run(parallel: int) -> float:
+    """Return the seconds of a run with a degree of parallelism."""
+    with tempfile.TemporaryDirectory(prefix="agentos-bench-") as folder:
+        world = fill(build_world(Path(folder), issues=0), *(Item(number) for number in range(1, ITEMS + 1)))
+        slow = f"latency={ANSWER_SECONDS:g}"
+        command = [
+            find_program("implement-workflow"),
+            *("--all", "--parallel", str(parallel)),
+            *("--drafter", f"offline:{slow},answers={world.repo}/.agentos/recorded", "--reviewer", f"offline:{slow}"),
+        ]
+        return time_command(command, dict(world.environ), world.repo)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,373 @@
+"""A worktree is opened again as it was left, and never at the cost of what is there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from agentos.errors import BadInput, ItemError
+from agentos.worktrees.git import Git, GitError, WorktreeConflict
+from agentos.worktrees.names import branch_of
+from agentos.worktrees.opening import open_worktree
+from agentos.worktrees.repository import find_repository, read_identity
+from agentos.worktrees.snapshots import take
+from agentos.worktrees.worktree import Worktree
+from tests.support import ROOT
+from tests.worktrees.ground import FILES, content_of, git, make_repository, open_item, place, write_files
+
+START = {os.fsencode(name): ("program" if name.endswith(".sh") else "file", data) for name, data in FILES.items()}
+
+
+def test_the_first_time_the_branch_is_made_from_the_base(tmp_path: Path) -> None:
+    repository = make_repository(tmp_path / "repo")
+    base = git(repository, "rev-parse", "HEAD").strip()
+    write_files(repository, {"README.md": b"dirty", "later": b"1"})
+    git(repository, "add", "later")
+    git(repository, "commit", "-q", "-m", "Second")
+    worktree = open_item(repository, base=base)
+    assert worktree == Worktree(str(repository), str(place(repository)), "42", "agentos/42-add-a-shelf", base)
+    assert content_of(worktree.path) == START
+    assert git(worktree.path, "status", "--porcelain", "--branch") == "## agentos/42-add-a-shelf\n"
+    assert (repository / "README.md").read_bytes() == b"dirty"
+    assert Worktree.from_json(worktree.to_json()) == worktree
+
+
+def test_opening_again_changes_nothing_and_keeps_the_first_base(tmp_path: Path) -> None:
+    repository = make_repository(tmp_path / "repo")
+    worktree = open_item(repository)
+    write_files(worktree.path, {"new": b"1"})
+    git(repository, "commit", "-q", "--allow-empty", "-m", "Second")
+    assert open_item(repository, title="Another title") == worktree
+    assert (worktree.path / "new").read_bytes() == b"1"
+
+
+def test_a_number_that_begins_another_is_another_item(tmp_path: Path) -> None:
+    repository = make_repository(tmp_path / "repo")
+    longer = open_item(repository, "106", "6 x")
+    write_files(longer.path, {"new": b"1"})
+    take(longer, "first")
+    shorter = open_item(repository, "10", "6 x")
+    assert shorter.branch == "agentos/10-6-x"
+    assert content_of(shorter.path) == START
+    shutil.rmtree(shorter.path)
+    assert content_of(open_item(repository, "10").path) == START
+
+
+def test_a_folder_that_vanished_is_restored_from_the_last_snapshot(tmp_path: Path) -> None:
+    repository = make_repository(tmp_path / "repo")
+    worktree = open_item(repository)
+    write_files(worktree.path, {"new/a": b"1", "README.md": b"changed"})
+    take(worktree, "first")
+    before = content_of(worktree.path)
+    shutil.rmtree(worktree.path)
+    assert open_item(repository) == worktree
+    assert content_of(worktree.path) == before
+    shutil.rmtree(worktree.path)
+    git(repository, "worktree", "prune")
+    assert open_item(repository) == worktree
+    assert content_of(worktree.path) == before
+
+
+def _other_folder(repository: Path) -> None:
+    write_files(place(repository), {"notes.txt": b"mine"})
+
+
+def _other_repository(repository: Path) -> None:
+    make_repository(place(repository), {"notes.txt": b"mine"})
+
+
+def _other_worktree(repository: Path) -> None:
+    git(repository, "worktree", "add", "-q", "-b", "mine", str(place(repository)))
+    write_files(place(repository), {"notes.txt": b"mine"})
+
+
+def _file(repository: Path) -> None:
+    write_files(place(repository).parent, {"42": b"mine"})
+
+
+def _link(repository: Path) -> None:
+    write_files(repository.parent / "elsewhere", {"notes.txt": b"mine"})
+    place(repository).parent.mkdir(parents=True)
+    place(repository).symlink_to(repository.parent / "elsewhere")
+
+
+def _branch_with_commits(repository: Path) -> None:
+    git(repository, "checkout", "-q", "-b", "agentos/42-add-a-shelf")
+    git(repository, "commit", "-q", "--allow-empty", "-m", "Mine")
+    git(repository, "checkout", "-q", "main")
+
+
+def _branch_in_use(repository: Path) -> None:
+    git(repository, "checkout", "-q", "-b", "agentos/42-add-a-shelf")
+
+
+def _branch_in_the_way(repository: Path) -> None:
+    git(repository, "branch", "agentos")
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [
+        *(_other_folder, _other_repository, _other_worktree, _file, _link),
+        *(_branch_with_commits, _branch_in_use, _branch_in_the_way),
+    ],
+)
+def test_what_is_not_ours_is_left_as_it_is(tmp_path: Path, plant: Callable[[Path], None]) -> None:
+    repository = make_repository(tmp_path / "repo")
+    plant(repository)
+
+    def look() -> object:
+        files = {path: data for path, data in content_of(tmp_path).items() if b"/.git/" not in path}
+        return files, git(repository, "for-each-ref"), git(repository, "worktree", "list")
+
+    before = look()
+    with pytest.raises(ItemError) as caught:
+        open_item(repository)
+    assert "\n" not in str(caught.value)
+    assert look() == before
+
+
+def test_a_branch_that_the_user_went_on_with_is_not_reset(tmp_path: Path) -> None:
+    repository = make_repository(tmp_path / "repo")
+    worktree = open_item(repository)
+    git(worktree.path, "commit", "-q", "--allow-empty", "-m", "By hand")
+    tip = git(repository, "rev-parse", worktree.branch)
+    with pytest.raises(WorktreeConflict, match="has commits that AgentOS did not make"):
+        open_item(repository)
+    assert git(repository, "rev-parse", worktree.branch) == tip
+
+
+def test_another_branch_in_our_worktree_is_named(tmp_path: Path) -> None:
+    repository = make_repository(tmp_path / "repo")
+    worktree = open_item(repository)
+    git(worktree.path, "checkout", "-q", "-b", "mine")
+    with pytest.raises(WorktreeConflict, match="is on mine; check out agentos/42-add-a-shelf"):
+        open_item(repository)
+
+
+@pytest.mark.parametrize(
+    "damage", ["gitdir", "HEAD", "commondir", "all", "git-file", "git-folder", "git-link", "initializing"]
+)
+def test_a_damaged_registration_is_mended_with_the_files_untouched(tmp_path: Path, damage: str) -> None:
+    repository = make_repository(tmp_path / "repo")
+    worktree = open_item(repository)
+    write_files(worktree.path, {"new": b"1"})
+    before = content_of(worktree.path)
+    entry = repository / ".git/worktrees/42"
+    match damage:
+        case "all":
+            shutil.rmtree(entry)
+        case "git-file":
+            (worktree.path / ".git").write_bytes(b"gitdir: /nowhere\n")
+        case "git-folder":
+            (worktree.path / ".git").unlink()
+            git(worktree.path, "init", "-q", ".")
+        case "git-link":
+            (worktree.path / ".git").unlink()
+            (worktree.path / ".git").symlink_to("/etc/passwd")
+        case "initializing":
+            (entry / "locked").write_bytes(b"initializing")
+            (entry / "HEAD").write_bytes(b"0" * 40 + b"\n")
+            (entry / "commondir").unlink()
+        case _:
+            (entry / damage).unlink()
+    assert open_item(repository) == worktree
+    assert content_of(worktree.path) == before
+    assert git(worktree.path, "status", "--porcelain") == "?? new\n"
+
+
+def test_a_lock_that_a_killed_git_left_is_removed_and_a_held_one_is_not(tmp_path: Path) -> None:
+    repository = make_repository(tmp_path / "repo")
+    worktree = open_item(repository)
+    lock = repository / ".git/worktrees/42/index.lock"
+    lock.touch()
+    stale = repository / ".git/refs/agentos/42/first.lock"
+    stale.touch()
+    open_item(repository)
+    assert not lock.exists()
+    assert take(worktree, "first").ref == "refs/agentos/42/first"
+    with subprocess.Popen(["sleep", "60"], stdout=lock.open("wb")) as holder:
+        try:
+            with pytest.raises(WorktreeConflict, match=f"is held by process {holder.pid}"):
+                open_item(repository)
+            assert lock.exists()
+        finally:
+            holder.kill()
+
+
+def test_a_worktree_that_somebody_locked_is_used_all_the_same(tmp_path: Path) -> None:
+    repository = make_repository(tmp_path / "repo")
+    worktree = open_item(repository)
+    git(repository, "worktree", "lock", str(worktree.path))
+    shutil.rmtree(worktree.path)
+    assert open_item(repository) == worktree
+    assert content_of(worktree.path) == START
+
+
+def _no_repository(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+def _no_commit(folder: Path) -> Path:
+    folder.mkdir()
+    git(folder, "init", "-q", ".")
+    return folder
+
+
+def _bare(folder: Path) -> Path:
+    make_repository(folder.parent / "source")
+    git(folder.parent, "clone", "-q", "--bare", "source", str(folder))
+    return folder
+
+
+def _inside_git(folder: Path) -> Path:
+    return make_repository(folder) / ".git"
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (_no_repository, "is not in a git repository; run git init"),
+        (_no_commit, "has no commit yet; commit something"),
+        (_bare, "is a bare repository; clone it"),
+        (_inside_git, "is not in the tree of its repository"),
+        (lambda folder: folder / "gone", "is not a folder"),
+    ],
+)
+def test_a_repository_that_cannot_be_used_is_refused_in_one_line(
+    tmp_path: Path, make: Callable[[Path], Path], says: str
+) -> None:
+    with pytest.raises(BadInput, match=says) as caught:
+        open_item(make(tmp_path / "repo"))
+    assert "\n" not in str(caught.value)
+
+
+def _detached(folder: Path) -> Path:
+    make_repository(folder)
+    git(folder, "checkout", "-q", "--detach")
+    return folder
+
+
+def _shallow(folder: Path) -> Path:
+    source = make_repository(folder.parent / "source")
+    git(source, "commit", "-q", "--allow-empty", "-m", "Second")
+    git(folder.parent, "clone", "-q", "--depth=1", f"file://{source}", str(folder))
+    return folder
+
+
+def _linked(folder: Path) -> Path:
+    source = make_repository(folder.parent / "source")
+    git(source, "worktree", "add", "-q", "-b", "side", str(folder))
+    return folder
+
+
+def _merging(folder: Path) -> Path:
+    make_repository(folder)
+    git(folder, "checkout", "-q", "-b", "side")
+    write_files(folder, {"conflict": b"1"})
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "One")
+    git(folder, "checkout", "-q", "main")
+    write_files(folder, {"conflict": b"2"})
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "Two")
+    git(folder, "merge", "side", check=False)
+    assert (folder / ".git/MERGE_HEAD").exists()
+    return folder
+
+
+def _subfolder(folder: Path) -> Path:
+    return make_repository(folder) / "shelf"
+
+
+@pytest.mark.parametrize("make", [_detached, _shallow, _linked, _merging, _subfolder])
+def test_an_unusual_repository_is_used(tmp_path: Path, make: Callable[[Path], Path]) -> None:
+    repository = make(tmp_path / "repo")
+    worktree = open_worktree(repository, tmp_path / "home/42", "42", branch_of("42", "x"))
+    assert set(START) <= set(content_of(worktree.path))
+    assert find_repository(repository).prefix == ("shelf/" if make is _subfolder else "")
+    write_files(worktree.path, {"new": b"1"})
+    take(worktree, "first")
+    shutil.rmtree(worktree.path)
+    open_worktree(repository, tmp_path / "home/42", "42", branch_of("42", "x"))
+    assert (worktree.path / "new").read_bytes() == b"1"
+
+
+@pytest.mark.parametrize(
+    "name", [" with space ", "new\nline", "caf\udce9", "--upload-pack=touch x", "$(touch x)", ":x"]
+)
+def test_an_unusual_path_is_used(tmp_path: Path, name: str) -> None:
+    repository = make_repository(tmp_path / name / "repo" / name)
+    worktree = open_worktree(repository, tmp_path / name / "home" / "42", "42", branch_of("42", "x"))
+    write_files(worktree.path, {"new": b"1"})
+    take(worktree, "first")
+    shutil.rmtree(worktree.path)
+    assert open_worktree(repository, tmp_path / name / "home" / "42", "42", worktree.branch) == worktree
+    assert content_of(worktree.path) == START | {b"new": ("file", b"1")}
+    assert git(worktree.path, "status", "--porcelain") == "?? new\n"
+
+
+def test_ten_processes_open_ten_items_at_once(tmp_path: Path) -> None:
+    repository = make_repository(tmp_path / "repo")
+    code = (
+        "import sys; from pathlib import Path; from tests.worktrees.ground import open_item, write_files;"
+        "from agentos.worktrees.snapshots import take;"
+        "w = open_item(Path(sys.argv[1]), sys.argv[2]);"
+        "write_files(w.path, {'new': sys.argv[2].encode()}); take(w, 'first')"
+    )
+    running = [
+        subprocess.Popen([sys.executable, "-c", code, str(repository), str(number)], cwd=ROOT, stderr=subprocess.PIPE)
+        for number in range(100, 110)
+    ]
+    said = [process.communicate()[1] for process in running]
+    assert [process.returncode for process in running] == [0] * 10, said
+    for number in range(100, 110):
+        assert git(repository, "show", f"refs/agentos/{number}/first:new") == str(number)
+    assert git(repository, "worktree", "list").count("\n") == 11
+    assert not (repository / ".git/agentos.lock").exists()
+
+
+def test_git_that_does_not_end_is_ended(tmp_path: Path) -> None:
+    repository = make_repository(tmp_path / "repo")
+    ours = Git(repository / ".git", repository)
+    with pytest.raises(GitError, match="did not end within"):
+        _read_late(ours)
+
+
+def _read_late(ours: Git) -> None:
+    # It waits for its input, which does not come: the pipe stays open and empty.
+    never = threading.Event()
+    with ours.start("cat-file", "--batch", data=_wait(never), timeout=0.2) as output:
+        output.read()
+        never.set()
+
+
+def _wait(event: threading.Event) -> Iterator[bytes]:
+    event.wait()
+    yield b""
+
+
+def test_output_is_bounded(tmp_path: Path) -> None:
+    repository = make_repository(tmp_path / "repo")
+    with pytest.raises(GitError, match="gave more than 5 bytes"):
+        Git(repository / ".git", repository).run("log", limit=5)
+
+
+def test_who_is_not_known_to_git_is_called_agentos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository = make_repository(tmp_path / "repo")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    monkeypatch.setenv("GIT_CONFIG_SYSTEM", "/dev/null")
+    assert read_identity(find_repository(repository)) == ("AgentOS", "agentos@localhost")
+    (tmp_path / ".gitconfig").write_text("[user]\n\tname = Jo Doe\n\temail = jo@example.org\n")
+    assert read_identity(find_repository(repository)) == ("Jo Doe", "jo@example.org")
+    git(repository, "config", "user.name", "<>")
+    assert read_identity(find_repository(repository)) == ("AgentOS", "agentos@localhost")
