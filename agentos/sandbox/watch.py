@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from typing import Any
 
@@ -19,10 +20,29 @@ from agentos.sandbox.usage import (
 THREADS_PER_PROCESS = 8
 _WALK_EVERY = 0.5
 _EXACT_EVERY = 0.3
+_EXACT_PATIENCE = 0.05
 _SHORTEST_PAUSE = 0.03
 _LONGEST_PAUSE = 0.1
 _SHARE_OF_TIME = 10
 """One part in so many of a processor is spent on watching, if that does not make the pauses too long."""
+
+
+class ExactMeasure:
+    """Measure memory exactly, in a thread: the kernel lets us wait for a process that is forking, for as long as it
+    forks, and meanwhile somebody has to see that there are ever more of them."""
+
+    def __init__(self, members: list[Member], proc: str) -> None:
+        self._used: int | None = None
+        self._thread = threading.Thread(target=self._measure, args=(members, proc), daemon=True)
+        self._thread.start()
+
+    def wait(self, seconds: float) -> int | None:
+        """Return the bytes once they are known; None when they are not yet."""
+        self._thread.join(seconds)
+        return self._used
+
+    def _measure(self, members: list[Member], proc: str) -> None:
+        self._used = measure_exactly(members, proc)
 
 
 class Watch:
@@ -44,6 +64,7 @@ class Watch:
         self._free_at_start = self._free
         self._deadline = time.monotonic() + self._limits["seconds"]
         self._next_walk = self._next_exact = 0.0
+        self._exact: ExactMeasure | None = None
         self.init = 0
         """The first process of the command's pid namespace, once it is known: with it all others die."""
         self.pause = 0.0
@@ -87,12 +108,16 @@ class Watch:
 
     def _judge_memory(self, members: list[Member], proc: str) -> str:
         limit: int = self._limits["memory"]
-        if sum(member.memory for member in members) <= limit or time.monotonic() < self._next_exact:
+        if self._exact is None:
+            if sum(member.memory for member in members) <= limit or time.monotonic() < self._next_exact:
+                return ""
+            self._exact = ExactMeasure(members, proc)
+        used = self._exact.wait(_EXACT_PATIENCE)
+        if used is None:
             return ""
-        if measure_exactly(members, proc) > limit:
-            return "out-of-memory"
+        self._exact = None
         self._next_exact = time.monotonic() + _EXACT_EVERY
-        return ""
+        return "out-of-memory" if used > limit else ""
 
     def _judge_memory_file_systems(self) -> str:
         used = measure_file_systems(self._in_memory)
