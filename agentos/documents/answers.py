@@ -46,8 +46,10 @@ def render_answers(label: str, answers: Sequence[Answer]) -> str:
     for answer in answers:
         date = f", {answer.date}" if answer.date else ""
         quoted = f"> {' '.join(answer.question.split())}\n\n" if answer.question else ""
-        # A line of the answer must neither begin another answer nor pass for the question.
-        rows = [f" {row}" if row.startswith((_BEGINS, ">")) else row for row in split_lines(answer.text.strip())]
+        # No line of the answer may begin another answer, and the first may not pass for the question.
+        rows = [f" {row}" if row.startswith(_BEGINS) else row for row in split_lines(answer.text.strip())]
+        if rows and rows[0].startswith(">"):
+            rows[0] = f" {rows[0]}"
         parts.append(f"{_BEGINS}{date}\n\n{quoted}" + "\n".join(rows))
     return "\n\n".join(parts) + "\n"
 

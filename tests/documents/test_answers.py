@@ -92,3 +92,9 @@ def test_nothing_in_an_answer_begins_a_section_or_an_entry(texts: list[str]) -> 
 def test_a_fence_that_the_source_leaves_open_does_not_swallow_the_answers() -> None:
     merged = with_answers(SOURCE + "\n````\ncode\n", [Answer("Which?", "That.")])
     assert [(asked.text, asked.answer) for asked in parse_issue(merged).open_questions] == [("Which?", "That.")]
+
+
+def test_a_quoting_mark_inside_an_answer_is_read_back_as_it_was() -> None:
+    answers = parse_answers("## Answer, today\n```json\n>\n```\n")
+    assert answers == (Answer("", "```json\n>\n```", "today"),)
+    assert parse_answers(render_answers("LLD-7", answers)) == answers
