@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 KEPT = ("LANG", "LC_ALL", "TMPDIR", "TERM")
 """What commands of a test keep of the environment."""
-PATIENCE = 60.0
+PATIENCE = 120.0
 
 ISSUE = """\
 # Issue #{number}: Export list {number} as CSV
