@@ -28,10 +28,11 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A key and the number under which it is lent."""
+    """A key, the number under which it is lent, and the time from which on that counts."""
 
     lease: int
     key: Key
+    at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ def _lend(books: Books, keys: Sequence[Key], standings: dict[str, Standing], wis
     _, _, key = min(free, key=lambda entry: entry[:2])
     model = model_name(wish.provider, wish.model)
     tokens = math.ceil(wish.tokens * CAUTION)
-    return Grant(books.lend(key.fingerprint, group_name(key.provider, key.group), model, tokens), key)
+    return Grant(books.lend(key.fingerprint, group_name(key.provider, key.group), model, tokens), key, books.now)
 
 
 def _rate_opens_at(

@@ -93,7 +93,7 @@ class Pool:
             async with line:
                 while True:
                     grant = await self._wait_for_grant(wish)
-                    lease = Lease(grant.key, wish, grant.lease, self._clock(), self._clock() - started)
+                    lease = Lease(grant.key, wish, grant.lease, grant.at, self._clock() - started)
                     if grant.key.fingerprint not in self._unrehearsed:
                         return lease
                     self._unrehearsed.discard(grant.key.fingerprint)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from datetime import datetime
 
 import pytest
 
+from tests.faults.evidence import audit_files, read_events
 from tests.support import ROOT, SIGINT, World, ended_by, wait_gone
 
 TOOL = ("python", str(ROOT / "tools/run_requirements_workflow.py"), "--type", "lld")
@@ -109,14 +111,15 @@ class TestInfrastructure:
         assert "[COORDINATOR] Credential pool exhausted" in ended.stderr
         assert "rate-limited" in ended.stderr
 
-    def test_090_six_items_three_at_a_time_take_less_than_half(
+    def test_090_of_six_items_three_are_under_way_at_a_time(
         self, make_world: Callable[..., World], command: tuple[str, ...]
     ) -> None:
-        # Long enough that the start of the commands, beside other tests, does not weigh.
+        # What that saves is measured by the benchmarks: beside other tests a clock says nothing.
         slow = ("--drafter", "offline:latency=1", "--reviewer", "offline:latency=1")
-        one = make_world(issues=6, name="one", home="home-one").run(*command, "--all", *slow)
-        three = make_world(issues=6, name="three", home="home-three").run(*command, "--all", "--parallel", "3", *slow)
-        assert three.seconds < one.seconds / 2
+        for parallel in (1, 3):
+            world = make_world(issues=6, name=f"repo-{parallel}", home=f"home-{parallel}")
+            assert world.run(*command, "--all", "--parallel", str(parallel), *slow).code == 0
+            assert _most_at_once(world) == parallel
 
     def test_100_and_110_the_cap_is_ten_and_the_default_three(self, world: World, command: tuple[str, ...]) -> None:
         capped = world.run(*command, "--all", "--parallel", "20")
@@ -166,3 +169,18 @@ class TestUserScenarios:
         again = world.run(*command)
         assert "0 already complete, 3 resumed, 2 new" in again.stderr
         assert again.code == 0
+
+
+def _most_at_once(world: World) -> int:
+    """Return how many calls of different items were under way at the same moment."""
+    changes = []
+    for path in audit_files(world):
+        for event in read_events(path):
+            if event["event"] == "call":
+                ended = datetime.fromisoformat(event["time"]).timestamp()
+                changes += [(ended - event["seconds"], 1), (ended, -1)]
+    total = most = 0
+    for _, change in sorted(changes):
+        total += change
+        most = max(most, total)
+    return most
