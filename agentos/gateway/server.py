@@ -17,7 +17,15 @@ from agentos.gateway.budget import UNLIMITED, Caps, OverBudget
 from agentos.gateway.journal import Begun, Journal, RequestKey, request_key
 from agentos.gateway.prices import FREE, Price, cost_of, worst_case
 from agentos.keys.pool import Lease, Pool
-from agentos.providers import Completion, ModelSpec, Provider, Request, create_provider, parse_model_spec
+from agentos.providers import (
+    Completion,
+    ModelSpec,
+    Provider,
+    Request,
+    create_provider,
+    on_sending,
+    parse_model_spec,
+)
 from agentos.redaction import redact_registered
 
 T = TypeVar("T")
@@ -256,8 +264,13 @@ class _Call:
     async def _ask(self, lease: Lease, begun: Begun) -> Answer:
         gateway, journal, pool = self._gateway, self._gateway._journal, self._gateway._pool
         started = time.monotonic()
-        with suppress(ProviderError):
-            pool.mark_sent(lease)
+
+        def mark_sent() -> None:
+            with suppress(ProviderError):
+                pool.mark_sent(lease)
+
+        mark_sent()
+        on_sending.set(mark_sent)
         try:
             given = await self._provider.complete(self._request, lease.key.credential if lease.key else None)
         except ProviderError as error:

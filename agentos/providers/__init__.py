@@ -5,7 +5,8 @@ A new provider is one module with a `create(options)` function and one line in `
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Protocol
@@ -19,6 +20,10 @@ PROVIDERS: Mapping[str, str] = {
     "offline": "agentos.providers.offline",
     "openai": "agentos.providers.openai",
 }
+
+
+on_sending: ContextVar[Callable[[], None]] = ContextVar("on_sending", default=lambda: None)
+"""Told when a request goes out over the network: an SDK may compute for a while before it does."""
 
 
 @dataclass(frozen=True, slots=True)

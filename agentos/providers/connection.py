@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import httpx2
 
 from agentos.errors import ProviderError, Sign
+from agentos.providers import on_sending
 from agentos.providers.classify import Asked, classify, clean_words, refused_parameter
 
 CONNECT_TIMEOUT = 15.0
@@ -82,6 +83,7 @@ class Edge:
         # Compressed, a small answer could become a huge one behind the limits.
         request.headers["accept-encoding"] = "identity"
         request.extensions["timeout"] = self.timeout.as_dict()
+        on_sending.get()()
 
     async def inspect(self, response: httpx2.Response) -> None:
         """Refuse what is no answer of the API, and bound what is."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -63,3 +65,10 @@ def test_no_module_is_a_heap() -> None:
     for path in MODULES:
         assert len(path.read_text("utf-8").splitlines()) <= 350, f"{path} is more than one idea"
         assert path.stem not in ("utils", "helpers", "common", "manager")
+
+
+def test_prompts_and_rules_bring_no_graph_library_with_them() -> None:
+    packages = ("lld", "issue", "implementation", "overrides", "catalogue")
+    imports = "; ".join(f"import agentos.workflows.{name}" for name in packages)
+    check = f"import sys; {imports}; assert 'langgraph' not in sys.modules"
+    subprocess.run([sys.executable, "-c", check], check=True)

@@ -1,5 +1,1 @@
 """An approved design becomes a branch with tested code."""
-
-from agentos.workflows.implementation.flow import Implementation
-
-FLOW = Implementation()

@@ -7,7 +7,6 @@ from agentos.documents.issue_spec import check_issue_spec, finalise_issue
 from agentos.documents.lld import Tree
 from agentos.documents.wrapping import unwrap
 from agentos.task import Workflow
-from agentos.workflows.drafting.flow import Drafting
 from agentos.workflows.drafting.kind import Kind
 
 
@@ -31,4 +30,3 @@ KIND = Kind(
     check=_check,
     finalise=finalise_issue,
 )
-FLOW = Drafting(KIND)

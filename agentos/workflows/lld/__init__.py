@@ -4,7 +4,6 @@ from agentos.documents.findings import Finding
 from agentos.documents.issue import parse_issue
 from agentos.documents.lld import Tree, check_lld, finalise_lld, parse_lld, unwrap
 from agentos.task import Workflow
-from agentos.workflows.drafting.flow import Drafting
 from agentos.workflows.drafting.kind import Kind
 
 
@@ -27,4 +26,3 @@ KIND = Kind(
     check=_check,
     finalise=finalise_lld,
 )
-FLOW = Drafting(KIND)
