@@ -7,12 +7,10 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from agentos import locks
+from agentos.cli.holding import held
 from agentos.cli.parser import Parser
 from agentos.cli.workflow import repository_of
 from agentos.documents.answers import Answer, parse_answers, render_answers
@@ -56,7 +54,7 @@ def answer(args: argparse.Namespace) -> int:
         return _show(task, record, as_json=args.json)
     text = _read_answer(args)
     questions = _chosen(record, args.question, task)
-    with _locked(home, key, task):
+    with held(home, key, task, "agentos answer"):
         path = _write(repository, task, Answer(" ".join(questions), text, _today()))
     if args.json:
         document = {"schema": 1, "label": task.label, "answered": list(questions), "file": path}
@@ -140,21 +138,6 @@ def _read_answer(args: argparse.Namespace) -> str:
     if len(text) > LONGEST or "\0" in text:
         raise UsageError(f"the answer must be text of at most {LONGEST} characters; put the rest into the issue itself")
     return text.encode("utf-8", "replace").decode()
-
-
-@contextmanager
-def _locked(home: Home, key: str, task: Task) -> Iterator[None]:
-    """Hold the item, so that no run reads it half-way."""
-    try:
-        lock = locks.acquire(home.item(key, task).lock, "agentos answer")
-    except OSError as error:
-        raise UsageError(f"{task.label}: cannot be locked ({error.strerror})") from error
-    if isinstance(lock, locks.Holder):
-        raise UsageError(f"{task.label} is being run by pid {lock.pid} ({lock.command}); answer when that has ended")
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def _write(repository: Path, task: Task, new: Answer) -> str:

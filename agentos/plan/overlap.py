@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from agentos.documents.lld import parse_lld
+from agentos.documents.repository_paths import plain_path
 from agentos.inbox import Inbox
 from agentos.plan.dependence import After, Order
 from agentos.plan.order import ReadyQueue
@@ -38,7 +38,7 @@ def arrange_by_files(selection: Selection, order: Order, collected: Sequence[Tas
 
 def declared_files(design: str) -> frozenset[str]:
     """Return the files that a design declares in section 2.1, as plain paths."""
-    return frozenset(posixpath.normpath(change.path) for change in parse_lld(design).files if change.path)
+    return frozenset(plain_path(change.path) for change in parse_lld(design).files if change.path)
 
 
 def _overlaps(tasks: Sequence[Task], order: Order, declared: Mapping[Task, frozenset[str]]) -> Iterator[After]:

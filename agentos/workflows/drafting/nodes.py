@@ -9,7 +9,7 @@ from typing import Protocol
 
 from agentos.documents.findings import Finding, blocks_approval
 from agentos.documents.review_log import Review
-from agentos.documents.verdict import VerdictError, parse_verdict, read_verdict, verdict_json
+from agentos.documents.verdict import parse_verdict, verdict_json
 from agentos.errors import BadInput, ModelFormat
 from agentos.providers import Completion
 from agentos.task import State
@@ -27,13 +27,9 @@ from agentos.workflows.drafting.loop import (
 from agentos.workflows.drafting.state import DraftingState, RoundState
 from agentos.workflows.flow import Ask, Observe
 from agentos.workflows.steps import Update
+from agentos.workflows.verdicts import ask_for_verdict
 
-FORMAT_ATTEMPTS = 2
 DRAFT_LIMIT = 1_000_000
-AGAIN = (
-    "You have answered this before, and your answer could not be read: {}. "
-    "Judge anew, and answer with the one JSON object only."
-)
 
 
 class Prompts(Protocol):
@@ -125,19 +121,11 @@ async def review(state: DraftingState, context: Context) -> Update:
         "draft": current["draft"],
         "earlier_findings": _as_json(findings_of(last)) if last else "",
     }
-    calls = state["calls"]
-    complaint = ""
-    for attempt in range(1, FORMAT_ATTEMPTS + 1):
-        again = f"\n{AGAIN.format(complaint)}\n" if complaint else ""
-        answer = await _ask(context, "review", len(state["rounds"]), attempt, inputs, schema="verdict", more=again)
-        calls += 1
-        try:
-            verdict = read_verdict(answer.text)
-            break
-        except VerdictError as error:
-            complaint = str(error)
-    else:
-        raise ModelFormat(f"no usable verdict in {FORMAT_ATTEMPTS} answers of the reviewer: {complaint}")
+
+    def ask(attempt: int, again: str) -> Awaitable[Completion]:
+        return _ask(context, "review", len(state["rounds"]), attempt, inputs, schema="verdict", more=again)
+
+    verdict, answer, asked = await ask_for_verdict(ask)
     tracked = follow(verdict, earlier, current["draft"])
     verdict = replace(verdict, findings=tracked.findings)
     judged = RoundState(
@@ -151,7 +139,8 @@ async def review(state: DraftingState, context: Context) -> Update:
         }
     )
     rounds = [*earlier, judged]
-    return {"rounds": rounds, "calls": calls, **_ended(end_of_review(verdict, rounds, context.max_rounds))}
+    ending = end_of_review(verdict, rounds, context.max_rounds)
+    return {"rounds": rounds, "calls": state["calls"] + asked, **_ended(ending)}
 
 
 async def finalise(state: DraftingState, context: Context) -> Update:

@@ -10,9 +10,8 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from agentos.documents.verdict import VerdictError, read_verdict, verdict_json
+from agentos.documents.verdict import verdict_json
 from agentos.documents.verdict.model import Decision
-from agentos.errors import ModelFormat
 from agentos.proofs.runs import TestRun
 from agentos.providers import Completion
 from agentos.task import Failure, State
@@ -22,8 +21,8 @@ from agentos.workflows.implementation.blueprint import Blueprint, find_plan_prob
 from agentos.workflows.implementation.state import ImplementationState, Iteration, Scaffold
 from agentos.workflows.implementation.workbench import Workbench
 from agentos.workflows.steps import Update
+from agentos.workflows.verdicts import ask_for_verdict
 
-FORMAT_ATTEMPTS = 2
 SCAFFOLD_ATTEMPTS = 3
 PLAN, TESTS, CODE = "N1_review_plan", "N2_scaffold", "N4_implement"
 
@@ -60,22 +59,16 @@ async def review_plan(state: ImplementationState, context: Context) -> Update:
         message = f"the test plan has {len(problems)} gaps; revise the design's section 10.1"
         return {"decision": str(State.NEEDS_REVISION), "message": message, "findings": problems}
     inputs = {"item": state["item"], "design": state["source"]}
-    complaint, calls = "", state["calls"]
-    for attempt in range(1, FORMAT_ATTEMPTS + 1):
-        answer = await _ask(context, "review", PLAN, 1, attempt, inputs, complaint, schema="verdict")
-        calls += 1
-        try:
-            verdict = read_verdict(answer.text)
-            break
-        except VerdictError as error:
-            complaint = str(error)
-    else:
-        raise ModelFormat(f"no usable verdict in {FORMAT_ATTEMPTS} answers of the reviewer: {complaint}")
+
+    def ask(attempt: int, again: str) -> Awaitable[Completion]:
+        return _ask(context, "review", PLAN, 1, inputs, attempt=attempt, more=again, schema="verdict")
+
+    verdict, answer, asked = await ask_for_verdict(ask)
     update: Update = {
         "plan": verdict_json(verdict),
         "plan_answer": answer.text,
         "reviewer": answer.model,
-        "calls": calls,
+        "calls": state["calls"] + asked,
         "findings": [f"{finding.id} ({finding.tier}): {finding.text}" for finding in verdict.findings],
     }
     match verdict.decision:
@@ -106,7 +99,7 @@ async def scaffold(state: ImplementationState, context: Context) -> Update:
         "problems": "\n".join(f"- {problem}" for problem in last["problems"]) if last else "",
         "previous_tests": showing.show_texts(last["tests"]) if last else "",
     }
-    answer = await _ask(context, "tests", TESTS, len(attempts) + 1, 1, inputs)
+    answer = await _ask(context, "tests", TESTS, len(attempts) + 1, inputs)
     taken = taking.take_tests(answer.text, context.blueprint, context.bench)
     attempt = Scaffold(
         answer=answer.text, author=answer.model, tests=taken.files, names=taken.names, problems=taken.problems
@@ -165,7 +158,7 @@ async def implement(state: ImplementationState, context: Context) -> Update:
         "tests": showing.show_texts(tests),
         "feedback": proving.feedback_for_next(iterations),
     }
-    answer = await _ask(context, "code", CODE, len(iterations) + 1, 1, inputs)
+    answer = await _ask(context, "code", CODE, len(iterations) + 1, inputs)
     taken = taking.take_code(answer.text, blueprint, bench, protected=tuple(tests))
     snapshot = ""
     if not taken.problems:
@@ -286,11 +279,11 @@ def _ask(
     role: str,
     node: str,
     round: int,
-    attempt: int,
     inputs: Mapping[str, str],
-    complaint: str = "",
+    *,
+    attempt: int = 1,
+    more: str = "",
     schema: str = "",
 ) -> Awaitable[Completion]:
-    again = f"\nYour last answer could not be read: {complaint}. Answer with the one JSON object only.\n"
-    prompt = context.prompts.render(role, inputs) + (again if complaint else "")
+    prompt = context.prompts.render(role, inputs) + more
     return context.ask(role=role, node=node, round=round, attempt=attempt, prompt=prompt, inputs=inputs, schema=schema)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from agentos.inspection import scenario_of
+from agentos.inspection.skeletons import module_name
 from agentos.proofs.feedback import write_feedback
 from agentos.proofs.judging import best_run, judge_coverage, judge_green, judge_red, judge_regression, judge_reverted
 from agentos.proofs.runs import RED, TestRun
@@ -18,7 +19,7 @@ REFUSED = "Nothing of the last answer was written, because of this:"
 
 def refuse_red(run: TestRun, names: Sequence[str], blueprint: Blueprint) -> list[str]:
     """Return why the tests are not proven to fail for the behaviour that is to be built."""
-    planned = [_module(path) for path in blueprint.python_sources]
+    planned = [module_name(path) for path in blueprint.python_sources]
     return [str(refusal) for refusal in judge_red(run, names, planned, _standing(names, blueprint))]
 
 
@@ -105,8 +106,3 @@ def say_deviations(extras: Mapping[str, str], touched: Collection[str], blueprin
     """Say where the finished item differs from its design."""
     lines = [f"{path}: changed though not declared; the reason given: {reason}" for path, reason in extras.items()]
     return lines + [f"{path}: declared and not changed" for path in blueprint.sources if path not in touched]
-
-
-def _module(path: str) -> str:
-    parts = path.removeprefix("src/").removesuffix(".py").split("/")
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
