@@ -63,7 +63,7 @@ async def run_in_sandbox(
                 **invocation.environ,
                 "PYTHONPATH": ":".join(filter(None, paths)),
                 # Bytecode that generated code leaves beside its source must not be run in the place of it.
-                "PYTHONPYCACHEPREFIX": str(results / "bytecode"),
+                "PYTHONPYCACHEPREFIX": str(environment.bytecode or results / "bytecode"),
             },
         )
         finished = await sandbox.run(invocation.command, scene)

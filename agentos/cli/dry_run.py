@@ -23,8 +23,7 @@ MOST_JUDGED = 200
 
 def show(options: Options, home: Home, *, as_json: bool) -> int:
     """Print the count, the ids, their order, the estimated time and what is wrong with the items."""
-    if not options.builds:
-        check_overrides(options.repository, options.workflow)
+    check_overrides(options.repository, options.workflow)
     preview = look_ahead(options, home)
     selection = preview.selection
     parallel = min(options.parallel, ParallelCoordinator.MAX_PARALLELISM)

@@ -34,8 +34,7 @@ def execute(options: Options, home: Home, args: argparse.Namespace, color: str, 
     if find_spec("langgraph") is None:
         raise UsageError(f"langgraph is missing from {sys.executable}; use the Python of the project's environment")
     home.check_private()
-    if not options.builds:
-        check_overrides(options.repository, options.workflow)
+    check_overrides(options.repository, options.workflow)
     prices = dict(parse_price(text) for text in options.price)
     means = gather_means((options.drafter, options.reviewer), environ, home.root, prices)
     tidy(home, repository_key(options.repository), options.repository)

@@ -92,19 +92,17 @@ def scan_rows(rows: Sequence[str], first: int = 1) -> tuple[Line, ...]:
     """Classify rows, numbering them from `first`."""
     last_close = -2
     lines: list[Line] = []
-    fence = hidden = ""
+    hidden = ""
     in_comment = False
     # Names and the bare constructor save a third of the time that a text of very short lines takes.
-    blank, plain_text, new = Kind.BLANK, Kind.TEXT, tuple.__new__
+    blank, plain_text, code, new = Kind.BLANK, Kind.TEXT, Kind.CODE, tuple.__new__
+    done = 0
     for index, source in enumerate(rows):
-        number = first + index
-        if not source and not fence and not in_comment:
-            lines.append(new(Line, (number, "", blank, 0, "", "")))
+        if index < done:
             continue
-        if fence:
-            closes = is_fence_close(source, fence)
-            lines.append(Line(number, source, Kind.FENCE if closes else Kind.CODE))
-            fence = "" if closes else fence
+        number = first + index
+        if not source and not in_comment:
+            lines.append(new(Line, (number, "", blank, 0, "", "")))
             continue
         visible, hidden, was_comment = source, "", in_comment
         if in_comment or "<!--" in source:
@@ -120,11 +118,24 @@ def scan_rows(rows: Sequence[str], first: int = 1) -> tuple[Line, ...]:
         if opening:
             fence, info = opening
             lines.append(Line(number, visible, Kind.FENCE, 0, info, hidden))
+            closing = _closing_row(rows, index + 1, fence)
+            inside = enumerate(rows[index + 1 : closing], number + 1)
+            lines += [new(Line, (place, row, code, 0, "", "")) for place, row in inside]
+            lines += [Line(first + closing, row, Kind.FENCE) for row in rows[closing : closing + 1]]
+            done = closing + 1
         elif stripped[0] in "#=":
             lines.append(_text_or_heading(number, visible, hidden, lines))
         else:
             lines.append(new(Line, (number, visible, plain_text, 0, "", hidden)))
     return tuple(lines)
+
+
+def _closing_row(rows: Sequence[str], start: int, fence: str) -> int:
+    """Return the index of the row that closes a fence; an unclosed one runs to the end."""
+    for index in range(start, len(rows)):
+        if fence in rows[index] and is_fence_close(rows[index], fence):
+            return index
+    return len(rows)
 
 
 def fence_opening(line: str) -> tuple[str, str] | None:

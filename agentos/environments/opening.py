@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentos.environments.borrowing import Loan, describe, hand_over, plan_loan
+from agentos.environments.bytecode import BYTECODE, link_bytecode
 from agentos.environments.child import run_watched
 from agentos.environments.installing import PipLog, index_redactor, install, make_venv, pip_environ
 from agentos.environments.interpreters import Interpreter, ask_interpreter, choose_interpreter
@@ -40,6 +41,12 @@ class Environment:
     readable: tuple[Path, ...]
     """Folders that a sandbox must show."""
     notes: tuple[str, ...] = ()
+
+    @property
+    def bytecode(self) -> Path | None:
+        """The only folder in which tests may look for compiled modules; None when nothing is compiled for them."""
+        folder = self.folder / BYTECODE
+        return folder if folder.is_dir() else None
 
 
 async def open_environment(
@@ -114,6 +121,7 @@ async def _build(
         await make_venv(interpreter.path, folder, kept, environ, lock, with_pip=False)
         await _borrow(folder, loan, interpreter, kept, environ)
         notes = [f"borrowed from AgentOS's own environment: {describe(loan.pins)}"]
+    await asyncio.to_thread(link_bytecode, folder, interpreter.base_prefix, interpreter.version)
     stamp = {"version": interpreter.version, "notes": notes, "requirements": needs.requirements, "lent": loan.pins}
     write_atomically(folder / STAMP, json.dumps(stamp, indent=1).encode())
     sync_directory(folder.parent)

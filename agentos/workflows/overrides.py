@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import difflib
-import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentos.documents.headings import Topic, topic_of
@@ -20,12 +19,24 @@ from agentos.workflows.prompts import load_prompt, load_template, render_prompt,
 PROMPTS = ".agentos/prompts"
 TEMPLATES = ".agentos/templates"
 LIMIT = 200_000
-PROMPT_NAMES = tuple(f"{workflow}-{role}.md" for workflow in DRAFTING for role in ("draft", "review"))
-TEMPLATE_NAMES = tuple(f"{workflow}.md" for workflow in DRAFTING)
 
-_PACKAGES = {Workflow.LLD: "agentos.workflows.lld", Workflow.ISSUE: "agentos.workflows.issue"}
-_SOURCES = {Workflow.LLD: "issue", Workflow.ISSUE: "brief"}
-_REQUIRED = {"draft": ("previous_draft", "findings"), "review": ("draft",)}
+_PACKAGES = {
+    Workflow.LLD: "agentos.workflows.lld",
+    Workflow.ISSUE: "agentos.workflows.issue",
+    Workflow.IMPLEMENTATION: "agentos.workflows.implementation",
+}
+_ROLES: Mapping[Workflow, Mapping[str, tuple[str, ...]]] = {
+    Workflow.LLD: {"draft": ("issue", "previous_draft", "findings"), "review": ("issue", "draft")},
+    Workflow.ISSUE: {"draft": ("brief", "previous_draft", "findings"), "review": ("brief", "draft")},
+    Workflow.IMPLEMENTATION: {
+        "review": ("design",),
+        "tests": ("design", "test_files", "files", "problems", "previous_tests"),
+        "code": ("design", "declared", "files", "tests", "feedback"),
+    },
+}
+"""The prompts of each workflow, and the inputs without which nothing useful can come of them."""
+PROMPT_NAMES = tuple(f"{workflow}-{role}.md" for workflow, roles in _ROLES.items() for role in roles)
+TEMPLATE_NAMES = tuple(f"{workflow}.md" for workflow in DRAFTING)
 _ISSUE_TOPICS = {
     Topic.USER_STORY: "User Story",
     Topic.OBJECTIVE: "Objective",
@@ -40,8 +51,8 @@ class Overrides:
     """The prompts and the template of one workflow in one repository: its own, or the built-in ones."""
 
     workflow: Workflow
-    draft: str | None = None
-    review: str | None = None
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    """The repository's own ones, by role."""
     own_template: str | None = None
 
     @property
@@ -52,39 +63,29 @@ class Overrides:
     @property
     def paths(self) -> tuple[str, ...]:
         """Return where the repository's own ones are."""
-        found = [f"{PROMPTS}/{self.workflow}-{role}.md" for role in ("draft", "review") if self.prompt(role)]
+        found = [_prompt_path(self.workflow, role) for role in self.prompts]
         return (*found, f"{TEMPLATES}/{self.workflow}.md") if self.own_template else tuple(found)
-
-    @property
-    def digest(self) -> str:
-        """Return a hash of the repository's own texts, empty when it has none."""
-        if not self.paths:
-            return ""
-        return _hash(self.draft or "", self.review or "", self.own_template or "")
-
-    @property
-    def version(self) -> str:
-        """Return a hash of all the texts that hold, built-in ones included."""
-        package = _PACKAGES[self.workflow]
-        draft, review = (self.prompt(role) or load_prompt(package, role)[1] for role in _REQUIRED)
-        return _hash(draft, review, self.template)
-
-    def prompt(self, role: str) -> str | None:
-        """Return the repository's own prompt for `draft` or `review`, None for the built-in one."""
-        return self.draft if role == "draft" else self.review
 
     def render(self, role: str, inputs: Mapping[str, str]) -> str:
         """Fill the prompt of a role that holds."""
-        return render_prompt(_PACKAGES[self.workflow], role, inputs, self.prompt(role))
+        return render_prompt(_PACKAGES[self.workflow], role, inputs, self.prompts.get(role))
 
 
 def load_overrides(repository: Path, workflow: Workflow) -> Overrides:
     """Read a repository's own prompts and template, or raise `UsageError` for one that cannot be used."""
-    template = _read(repository, f"{TEMPLATES}/{workflow}.md")
+    template = _read(repository, f"{TEMPLATES}/{workflow}.md") if workflow in DRAFTING else None
     if template is not None:
         _check_template(f"{TEMPLATES}/{workflow}.md", workflow, template)
-    draft, review = (_load_prompt(repository, workflow, role) for role in _REQUIRED)
-    return Overrides(workflow, draft, review, template)
+    loaded = ((role, _load_prompt(repository, workflow, role)) for role in _ROLES[workflow])
+    return Overrides(workflow, {role: text for role, text in loaded if text is not None}, template)
+
+
+def load_for_item(repository: Path, workflow: Workflow) -> Overrides:
+    """Read them while a batch runs: one that somebody has broken meanwhile is the fault of the item that meets it."""
+    try:
+        return load_overrides(repository, workflow)
+    except UsageError as error:
+        raise BadInput(str(error)) from error
 
 
 def check_overrides(repository: Path, workflow: Workflow) -> Overrides:
@@ -98,8 +99,12 @@ def check_overrides(repository: Path, workflow: Workflow) -> Overrides:
     return load_overrides(repository, workflow)
 
 
+def _prompt_path(workflow: Workflow, role: str) -> str:
+    return f"{PROMPTS}/{workflow}-{role}.md"
+
+
 def _load_prompt(repository: Path, workflow: Workflow, role: str) -> str | None:
-    path = f"{PROMPTS}/{workflow}-{role}.md"
+    path = _prompt_path(workflow, role)
     text = _read(repository, path)
     if text is not None:
         _check_prompt(path, text, workflow, role)
@@ -120,7 +125,7 @@ def _check_prompt(path: str, text: str, workflow: Workflow, role: str) -> None:
             raise UsageError(f"{path}: uses {{{{{meant}}}}}, which is no input; {takes}")
     if undeclared := sorted(used - declared):
         raise UsageError(f"{path}: uses {{{{{undeclared[0]}}}}} without declaring it; add it to the first line")
-    for name in (_SOURCES[workflow], *_REQUIRED[role]):
+    for name in _ROLES[workflow][role]:
         if name not in used:
             raise UsageError(f"{path}: lacks {{{{{name}}}}}, without which nothing useful can come of it; add it")
 
@@ -158,11 +163,3 @@ def _read(repository: Path, name: str) -> str | None:
     if "\0" in text or not text.strip():
         raise UsageError(f"{name}: is empty or binary; write a prompt in it, or remove it")
     return text
-
-
-def _hash(*texts: str) -> str:
-    digest = hashlib.sha256()
-    for text in texts:
-        data = text.encode("utf-8")
-        digest.update(len(data).to_bytes(8, "big") + data)
-    return digest.hexdigest()[:16]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from agentos.errors import BadInput
@@ -31,12 +32,15 @@ from agentos.worktrees.snapshots import LATEST, OPENED, bring_back, commit_tree,
 from agentos.worktrees.worktree import UNFILLED, Worktree, working_on
 
 
-def open_worktree(repository: Path, folder: Path, item: str, branch: str, base: str = "HEAD") -> Worktree:
+def open_worktree(
+    repository: Path, folder: Path, item: str, branch: str, base: str = "HEAD", *, begins: bool = False
+) -> Worktree:
     """Return the worktree of an item, with its files as they were left.
 
     The first time the branch is made from `base`; after that the branch and the base of the first time count, and
-    what is returned says so. A folder that vanished is filled from the last snapshot. Whatever is not ours (a folder
-    in the way, a branch with other commits or in use elsewhere) is left untouched, and said.
+    what is returned says so, unless work on the item begins anew and its branch has nothing of ours yet. A folder that
+    vanished is filled from the last snapshot. Whatever is not ours (a folder in the way, a branch with other commits
+    or in use elsewhere) is left untouched, and said.
     """
     checked_item(item)
     checked_branch(branch)
@@ -48,6 +52,8 @@ def open_worktree(repository: Path, folder: Path, item: str, branch: str, base: 
         worktree = read_record(held, str(found.path), str(folder), item)
         if worktree is None:
             worktree = Worktree(str(found.path), str(folder), item, branch, resolve_commit(held, base))
+        elif begins:
+            worktree = _move_base(held, worktree, resolve_commit(held, base))
         with working_on(worktree) as (inner, staging):
             _open(inner.holding(*held.held), worktree, staging)
     return worktree
@@ -149,12 +155,29 @@ def _check_tip(git: Git, worktree: Worktree, tip: str) -> None:
         )
 
 
+def _move_base(git: Git, worktree: Worktree, base: str) -> Worktree:
+    """Have a branch without work begin at another commit, as what it builds on may have been finished since."""
+    if base == worktree.base or read_ref(git, worktree.branch_ref) != worktree.base or not worktree.path.is_dir():
+        return worktree
+    moved = replace(worktree, base=base)
+    # Branch and note move together; until the index follows them, the folder counts as not yet filled.
+    worktree.beside(UNFILLED).touch(mode=0o600)
+    note = f"{worktree.refs}/{OPENED}"
+    changes = ((worktree.branch_ref, base, worktree.base), (note, _write_note(git, moved), read_ref(git, note)))
+    if not change_refs(git, *changes):
+        raise WorktreeConflict(f"{worktree.branch}: was changed by another process; start again")
+    return moved
+
+
 def _note(git: Git, worktree: Worktree) -> None:
     ref = f"{worktree.refs}/{OPENED}"
     old = read_ref(git, ref)
     if old and read_record(git, worktree.repository, worktree.folder, worktree.item) == worktree:
         return
-    message = f"Opened item {worktree.item}\n\n{describe_item(worktree)}"
-    commit = commit_tree(git, tree_of(git, worktree.base), worktree.base, message)
-    if not change_refs(git, (ref, commit, old)):
+    if not change_refs(git, (ref, _write_note(git, worktree), old)):
         raise WorktreeConflict(f"{ref}: was changed by another process; start again")
+
+
+def _write_note(git: Git, worktree: Worktree) -> str:
+    message = f"Opened item {worktree.item}\n\n{describe_item(worktree)}"
+    return commit_tree(git, tree_of(git, worktree.base), worktree.base, message)

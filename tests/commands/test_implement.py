@@ -175,3 +175,56 @@ def test_designs_with_a_file_in_common_are_stacked_and_the_others_are_not(shop: 
     assert git(world.repo, "rev-list", "--count", f"main..{built['3']}").strip() == "1"
     merged = git(world.repo, "merge-tree", "--write-tree", built["2"], built["3"])
     assert merged.strip()
+
+
+def test_where_the_work_differs_from_its_design_and_what_no_test_notices_is_told(shop: Callable[..., World]) -> None:
+    files = {
+        "calc/op1.py": "Modify",
+        "calc/table.json": "Add",
+        "calc/unused.json": "Add",
+        "README.md": "Add",
+        "tests/test_op1.py": "Add",
+    }
+    code = """\
+```python
+# File: calc/op1.py
+import json
+from pathlib import Path
+
+
+def apply(number: int) -> int:
+    if not isinstance(number, int):
+        raise TypeError("not a number")
+    return number + json.loads(Path(__file__).with_name("table.json").read_text())["more"]
+```
+
+```json
+// File: calc/table.json
+{"more": 1}
+```
+
+```json
+// File: calc/unused.json
+{"more": 2}
+```
+
+```markdown
+<!-- File: README.md -->
+It calculates.
+```
+"""
+    world = shop(Item(1, files=files, code=[code]))
+    own = "inputs: design, declared, files, tests, feedback\n\nOur own words.\n"
+    path = world.repo / ".agentos/prompts/implementation-code.md"
+    path.parent.mkdir()
+    path.write_text(own, "utf-8")
+    refused = world.run("implement-workflow", "--all")
+    assert (refused.code, f"{path.name}: lacks {{{{design}}}}" in refused.stderr) == (2, True), refused.text
+    path.write_text(own + "{{design}} {{declared}} {{files}} {{tests}} {{feedback}}\n", "utf-8")
+    ended = world.run("implement-workflow", "--all")
+    assert (ended.code, "1 implemented" in ended.stdout) == (0, True), ended.text
+    report = (world.repo / "docs/reports/1/implementation-report.md").read_text("utf-8")
+    assert "calc/op1.py: declared as a change of a file, but there was none; it was added" in report
+    assert "calc/unused.json: with the file put back to its old state, every test passes" in report
+    assert "calc/table.json: with the file" not in report
+    assert "README.md: with the file" not in report

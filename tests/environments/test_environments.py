@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import importlib.metadata
 import os
@@ -103,6 +104,19 @@ def test_nothing_is_written_into_a_borrowed_environment_by_a_test_run(tmp_path: 
     before = {path for path in environment.folder.rglob("*") if "_pytest" in path.parts}
     subprocess.run([environment.python, "-m", "pytest", "--version"], check=True, capture_output=True)
     assert {path for path in environment.folder.rglob("*") if "_pytest" in path.parts} == before
+
+
+def test_what_is_compiled_is_found_in_one_folder_of_the_environment(tmp_path: Path) -> None:
+    write_wheel(tmp_path / "wheels", "sortedcontainers", "0.0.7")
+    environment, _ = opened(tmp_path, {"requirements.txt": "sortedcontainers==0.0.7\n"})
+    assert environment.bytecode
+    question = "import argparse, sortedcontainers as s; print(argparse.__cached__, s.__cached__)"
+    command = [environment.python, "-X", f"pycache_prefix={environment.bytecode}", "-c", question]
+    own, installed = map(Path, subprocess.check_output(command, text=True).split())
+    assert own.is_relative_to(environment.bytecode)
+    assert own.is_file() == Path(argparse.__cached__).is_file(), "as compiled as the interpreter is"
+    assert installed.is_relative_to(environment.bytecode)
+    assert installed.is_file()
 
 
 def test_an_environment_is_found_again(tmp_path: Path) -> None:

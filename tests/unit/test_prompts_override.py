@@ -9,13 +9,14 @@ import pytest
 
 from agentos.errors import UsageError
 from agentos.task import Workflow
-from agentos.workflows.overrides import LIMIT, check_overrides, load_overrides
-from agentos.workflows.prompts import load_template, render_prompt
+from agentos.workflows.overrides import LIMIT, check_overrides
+from agentos.workflows.prompts import load_template
 
 DRAFT = (
     "inputs: item, issue, previous_draft, findings\n\nDesign {{item}}: {{issue}}\n{{previous_draft}}\n{{findings}}\n"
 )
 REVIEW = "inputs: issue, draft\n\nReview {{draft}} against {{issue}}.\n"
+CODE = "inputs: design, declared, files, tests, feedback\n\n{{design}} {{declared}} {{files}} {{tests}} {{feedback}}\n"
 TEMPLATE = load_template("agentos.workflows.lld", "lld")
 
 
@@ -37,40 +38,18 @@ def complaint(repository: Path, workflow: Workflow = Workflow.LLD) -> str:
 
 def test_without_overrides_the_built_in_ones_hold(tmp_path: Path) -> None:
     found = check_overrides(tmp_path, Workflow.LLD)
-    assert (found.draft, found.review, found.digest, found.paths) == (None, None, "", ())
+    assert (found.prompts, found.paths) == ({}, ())
     assert found.template == TEMPLATE
-    assert found.version == load_overrides(tmp_path, Workflow.LLD).version
 
 
 def test_an_own_prompt_is_used(tmp_path: Path) -> None:
     put(tmp_path, "prompts/lld-draft.md", b"\xef\xbb\xbf" + DRAFT.replace("\n", "\r\n").encode())
     found = check_overrides(tmp_path, Workflow.LLD)
     inputs = {"item": "7", "issue": "", "template": "t", "material": "m", "previous_draft": "", "findings": ""}
-    assert (
-        render_prompt("agentos.workflows.lld", "draft", inputs, found.prompt("draft"))
-        == "Design 7: (none)\n(none)\n(none)\n"
-    )
-    assert found.prompt("review") is None
+    assert found.render("draft", inputs) == "Design 7: (none)\n(none)\n(none)\n"
+    assert list(found.prompts) == ["draft"]
     assert found.paths == (".agentos/prompts/lld-draft.md",)
     assert check_overrides(tmp_path, Workflow.ISSUE).paths == ()
-
-
-def test_the_digest_follows_the_texts(tmp_path: Path) -> None:
-    seen = {check_overrides(tmp_path, Workflow.LLD).digest}
-    versions = {check_overrides(tmp_path, Workflow.LLD).version}
-    for name, text in (
-        ("prompts/lld-draft.md", DRAFT),
-        ("prompts/lld-draft.md", DRAFT + "More.\n"),
-        ("prompts/lld-review.md", REVIEW),
-        ("templates/lld.md", TEMPLATE + "\n## 13. House rules\n"),
-    ):
-        put(tmp_path, name, text)
-        found = check_overrides(tmp_path, Workflow.LLD)
-        assert found.digest not in seen
-        assert found.version not in versions
-        seen.add(found.digest)
-        versions.add(found.version)
-        assert check_overrides(tmp_path, Workflow.LLD).digest == found.digest
 
 
 @pytest.mark.parametrize(
@@ -91,6 +70,9 @@ def test_the_digest_follows_the_texts(tmp_path: Path) -> None:
         ("lld-review", " \n", "is empty or binary"),
         ("lld-review", REVIEW + "\0", "is empty or binary"),
         ("lld-review", REVIEW + "x" * LIMIT, "is 0.2 MB, the limit is"),
+        ("implementation-code", CODE.replace("{{feedback}}", ""), "lacks {{feedback}}"),
+        ("implementation-tests", CODE, "declares the unknown input 'declared'"),
+        ("implementation-draft", CODE, "no workflow reads it"),
         ("lld-reviews", REVIEW, "no workflow reads it; did you mean lld-review.md?"),
         ("x\n\x1b", REVIEW, "no workflow reads it"),
     ],
@@ -99,14 +81,14 @@ def test_a_prompt_that_cannot_work_is_refused_in_one_line(
     tmp_path: Path, name: str, text: str | bytes, told: str
 ) -> None:
     put(tmp_path, f"prompts/{name}.md", text)
-    said = complaint(tmp_path)
+    said = complaint(tmp_path, Workflow.IMPLEMENTATION if name.startswith("implementation") else Workflow.LLD)
     assert told in said
     assert said.startswith(".agentos/prompts/")
 
 
 def test_a_prompt_may_speak_of_other_tools_braces(tmp_path: Path) -> None:
     put(tmp_path, "prompts/lld-review.md", REVIEW + "Mind ${{ secrets.TOKEN }} in workflows.\n")
-    assert check_overrides(tmp_path, Workflow.LLD).review
+    assert check_overrides(tmp_path, Workflow.LLD).prompts
 
 
 def test_a_readme_beside_the_prompts_is_welcome(tmp_path: Path) -> None:
@@ -121,7 +103,7 @@ def test_a_link_inside_the_repository_is_followed_and_one_out_of_it_is_not(tmp_p
     link = repository / ".agentos/prompts/lld-review.md"
     link.parent.mkdir()
     link.symlink_to(inside)
-    assert check_overrides(repository, Workflow.LLD).review == REVIEW
+    assert check_overrides(repository, Workflow.LLD).prompts["review"] == REVIEW
     link.unlink()
     link.symlink_to(outside)
     assert "is a link that leaves the repository" in complaint(repository)

@@ -63,9 +63,11 @@ def place(repository: Path, item: str = "42") -> Path:
     return repository.parent / "home" / "worktrees" / "key" / item
 
 
-def open_item(repository: Path, item: str = "42", title: str = "Add a shelf", base: str = "HEAD") -> Worktree:
+def open_item(
+    repository: Path, item: str = "42", title: str = "Add a shelf", base: str = "HEAD", *, begins: bool = False
+) -> Worktree:
     """Open an item's worktree in its usual place."""
-    return open_worktree(repository, place(repository, item), item, branch_of(item, title), base)
+    return open_worktree(repository, place(repository, item), item, branch_of(item, title), base, begins=begins)
 
 
 def content_of(folder: Path) -> Content:

@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 
 from agentos.errors import BadInput, ItemError
+from agentos.worktrees.finish import commit_to_branch
 from agentos.worktrees.git import Git, GitError, WorktreeConflict
 from agentos.worktrees.names import branch_of
 from agentos.worktrees.opening import open_worktree
 from agentos.worktrees.repository import find_repository, read_identity
-from agentos.worktrees.snapshots import take
+from agentos.worktrees.snapshots import restore, take
 from agentos.worktrees.worktree import Worktree
 from tests.support import ROOT
 from tests.worktrees.ground import FILES, content_of, git, make_repository, open_item, place, write_files
@@ -46,6 +47,31 @@ def test_opening_again_changes_nothing_and_keeps_the_first_base(tmp_path: Path) 
     git(repository, "commit", "-q", "--allow-empty", "-m", "Second")
     assert open_item(repository, title="Another title") == worktree
     assert (worktree.path / "new").read_bytes() == b"1"
+
+
+def test_work_that_begins_anew_builds_on_what_was_finished_since(tmp_path: Path) -> None:
+    repository = make_repository(tmp_path / "repo")
+    first = open_item(repository)
+    write_files(first.path, {"new": b"1"})
+    attempt = take(first, "iteration-1")
+    write_files(repository, {"later": b"2"})
+    git(repository, "add", "later")
+    git(repository, "commit", "-q", "-m", "Second")
+    head = git(repository, "rev-parse", "HEAD").strip()
+    worktree = open_item(repository, begins=True)
+    assert (worktree.base, worktree.branch) == (head, first.branch)
+    assert git(worktree.path, "rev-parse", "HEAD").strip() == head
+    assert (worktree.path / "new").read_bytes() == b"1", "nothing is taken away that was not asked for"
+    restore(worktree, head)
+    assert (worktree.path / "later").read_bytes() == b"2"
+    assert git(worktree.path, "status", "--porcelain") == ""
+    assert open_item(repository) == worktree
+    restore(worktree, attempt.commit)
+    assert (worktree.path / "new").read_bytes() == b"1"
+    git(repository, "commit", "-q", "--allow-empty", "-m", "Third")
+    finished = commit_to_branch(worktree, attempt.commit, "Done", 1)
+    assert open_item(repository, begins=True) == worktree, "what has work on it stays where it is"
+    assert git(worktree.path, "rev-parse", "HEAD").strip() == finished
 
 
 def test_a_number_that_begins_another_is_another_item(tmp_path: Path) -> None:

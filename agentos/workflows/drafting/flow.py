@@ -13,7 +13,6 @@ from agentos.checkpoints import Identity
 from agentos.codemap import select_material
 from agentos.documents.findings import Finding
 from agentos.documents.verdict import parse_verdict
-from agentos.errors import BadInput, UsageError
 from agentos.task import Failure, Outcome, State, Workflow
 from agentos.workflows.drafting.graph import build_graph
 from agentos.workflows.drafting.kind import Kind
@@ -23,7 +22,7 @@ from agentos.workflows.drafting.nodes import Context
 from agentos.workflows.drafting.repository_tree import RepositoryTree
 from agentos.workflows.drafting.state import DraftingState, RoundState, initial_state
 from agentos.workflows.flow import Ask, Job, Observe, stamp_of
-from agentos.workflows.overrides import Overrides, load_overrides
+from agentos.workflows.overrides import load_for_item
 
 if TYPE_CHECKING:
     from langgraph.graph import StateGraph
@@ -75,7 +74,7 @@ class Drafting:
         return Context(
             kind=self.kind,
             ask=ask,
-            prompts=_load_overrides(repository, self.kind.workflow),
+            prompts=load_for_item(repository, self.kind.workflow),
             gather=gather,
             check=check,
             max_rounds=job.max_rounds,
@@ -110,13 +109,6 @@ class Drafting:
     def artefacts(self, state: DraftingState) -> Artefacts:
         """Return the papers of all rounds, and the document if it was approved."""
         return artefacts_of(self.kind, state)
-
-
-def _load_overrides(repository: Path, workflow: Workflow) -> Overrides:
-    try:
-        return load_overrides(repository, workflow)
-    except UsageError as error:
-        raise BadInput(str(error)) from None
 
 
 def _questions(last: RoundState) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import PurePosixPath
 
 from agentos.documents.changes import is_test
 from agentos.documents.lld import Lld, coverage, parse_lld
@@ -13,6 +14,7 @@ from agentos.errors import BadInput
 APPROVED = "APPROVED"
 _STANDING = ("regression", "unchanged", "as before")
 """Words of a scenario about behaviour that is there already; few, for whatever they exempt need not be proven red."""
+_PROSE = frozenset({"", ".md", ".rst", ".adoc", ".txt"})
 
 
 class Change(StrEnum):
@@ -53,6 +55,11 @@ class Blueprint:
         """The declared modules that will be there when the item is done."""
         return tuple(p for p in self.sources if p.endswith(".py") and self.declared[p] is not Change.DELETE)
 
+    @property
+    def provable(self) -> tuple[str, ...]:
+        """The declared files that some test should notice when they are put back: all but prose and what is deleted."""
+        return tuple(p for p in self.sources if self.declared[p] is not Change.DELETE and not _is_prose(p))
+
 
 def read_blueprint(text: str, item: str) -> Blueprint:
     """Take from an approved design what is needed to build it, or raise `BadInput` saying what is missing."""
@@ -76,6 +83,10 @@ def read_blueprint(text: str, item: str) -> Blueprint:
         requirements={requirement.id: requirement.text for requirement in lld.requirements},
         covered_by=_covered_by(lld),
     )
+
+
+def _is_prose(path: str) -> bool:
+    return PurePosixPath(path).suffix.casefold() in _PROSE
 
 
 def _covered_by(lld: Lld) -> dict[str, tuple[str, ...]]:

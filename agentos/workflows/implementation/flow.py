@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentos.artefacts import Artefacts
@@ -18,22 +18,13 @@ from agentos.workflows.implementation.nodes import SCAFFOLD_ATTEMPTS, Context
 from agentos.workflows.implementation.reports import artefacts_of
 from agentos.workflows.implementation.state import ImplementationState, initial_state
 from agentos.workflows.implementation.workbench import Workbench
-from agentos.workflows.prompts import render_prompt
+from agentos.workflows.overrides import load_for_item
 
 if TYPE_CHECKING:
     from langgraph.graph import StateGraph
 
-PACKAGE = "agentos.workflows.implementation"
 MOST_FINDINGS = 20
 LONGEST_LINE = 500
-
-
-class BuiltInPrompts:
-    """The prompts that come with the workflow."""
-
-    def render(self, role: str, inputs: Mapping[str, str]) -> str:
-        """Fill the prompt of a role."""
-        return render_prompt(PACKAGE, role, inputs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +55,7 @@ class Implementation:
         blueprint = read_blueprint(job.text, job.task.item)
         return Context(
             ask=ask,
-            prompts=BuiltInPrompts(),
+            prompts=load_for_item(Path(job.publication.repository), self.workflow),
             blueprint=blueprint,
             bench=Workbench(job, job.workshop, blueprint.title, blueprint.tests, observe),
             max_iterations=job.max_rounds,

@@ -218,7 +218,7 @@ async def validate(state: ImplementationState, context: Context) -> Update:
     bench = context.bench
     touched = bench.changed_files(state["base"], current["snapshot"])
     reverted = {}
-    for path in context.blueprint.python_sources:
+    for path in context.blueprint.provable:
         if path in touched:
             await bench.restore(current["snapshot"])
             bench.revert(path, state["base"])
@@ -228,7 +228,8 @@ async def validate(state: ImplementationState, context: Context) -> Update:
     unproven, vacuous = proving.find_vacuous(current["run"], reverted, names, context.blueprint)
     extras = {path: reason for iteration in state["iterations"] for path, reason in iteration["extras"].items()}
     extras = {path: reason for path, reason in extras.items() if path in touched}
-    findings = [*proving.say_deviations(extras, touched, context.blueprint), *unproven, *vacuous]
+    existed = {path for path in context.blueprint.sources if bench.read_base(path) is not None}
+    findings = [*proving.say_deviations(extras, touched, existed, context.blueprint), *unproven, *vacuous]
     return {"touched": list(touched), "unproven": [*unproven, *vacuous], "findings": findings}
 
 

@@ -11,7 +11,7 @@ from agentos.inspection.skeletons import module_name
 from agentos.proofs.feedback import write_feedback
 from agentos.proofs.judging import best_run, judge_coverage, judge_green, judge_red, judge_regression, judge_reverted
 from agentos.proofs.runs import RED, TestRun
-from agentos.workflows.implementation.blueprint import Blueprint
+from agentos.workflows.implementation.blueprint import Blueprint, Change
 from agentos.workflows.implementation.state import Iteration
 
 REFUSED = "Nothing of the last answer was written, because of this:"
@@ -102,7 +102,17 @@ def _standing(names: Sequence[str], blueprint: Blueprint) -> list[str]:
     return [name for name in names if scenario_of(name) in blueprint.standing]
 
 
-def say_deviations(extras: Mapping[str, str], touched: Collection[str], blueprint: Blueprint) -> list[str]:
-    """Say where the finished item differs from its design."""
+def say_deviations(
+    extras: Mapping[str, str], touched: Collection[str], existed: Collection[str], blueprint: Blueprint
+) -> list[str]:
+    """Say where the finished item differs from its design; `existed` are the declared files that were there before."""
     lines = [f"{path}: changed though not declared; the reason given: {reason}" for path, reason in extras.items()]
-    return lines + [f"{path}: declared and not changed" for path in blueprint.sources if path not in touched]
+    for path in blueprint.sources:
+        change = blueprint.declared[path]
+        if path not in touched:
+            lines.append(f"{path}: declared and not changed")
+        elif change is Change.MODIFY and path not in existed:
+            lines.append(f"{path}: declared as a change of a file, but there was none; it was added")
+        elif change is Change.ADD and path in existed:
+            lines.append(f"{path}: declared as new, but it was there; it was changed")
+    return lines

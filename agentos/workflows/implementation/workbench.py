@@ -42,10 +42,13 @@ class Workbench:
 
     @cached_property
     def _worktree(self) -> Worktree:
+        return self._open_worktree(begins=False)
+
+    def _open_worktree(self, *, begins: bool) -> Worktree:
         base = find_base(self._repository, self._workshop.builds_on)
         folder = Path(self._workshop.worktree)
         make_private_directory(folder.parent)
-        return open_worktree(self._repository, folder, self._job.task.item, self._branch, base)
+        return open_worktree(self._repository, folder, self._job.task.item, self._branch, base, begins=begins)
 
     @cached_property
     def _sandbox(self) -> Sandbox:
@@ -61,6 +64,7 @@ class Workbench:
 
     async def open(self) -> str:
         """Make worktree, sandbox and environment ready; return the commit that the item builds on."""
+        self._worktree = self._open_worktree(begins=True)
         base = self._worktree.base
         await self.restore(base)
         _ = self._sandbox
