@@ -8,11 +8,12 @@ every run would compile pytest and the standard library anew, which takes twice 
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from pathlib import Path
 
 BYTECODE = "bytecode"
-_OTHERS = frozenset({"site-packages", "dist-packages"})
-"""Folders inside the standard library that do not belong to it."""
+_UNUSED = frozenset({"site-packages", "dist-packages", "test", "tests", "idlelib", "lib2to3", "turtledemo"})
+"""Folders of the standard library that are no part of it, or that hardly anybody imports."""
 
 
 def link_bytecode(folder: Path, base_prefix: Path, version: str) -> None:
@@ -20,18 +21,19 @@ def link_bytecode(folder: Path, base_prefix: Path, version: str) -> None:
     library = Path("lib") / f"python{'.'.join(version.split('.')[:2])}"
     target = folder / BYTECODE
     target.mkdir(exist_ok=True)
-    _link_tree(base_prefix / library, target)
+    _link_tree(base_prefix / library, target, without=_UNUSED)
     _link_tree(folder / library / "site-packages", target)
 
 
-def _link_tree(place: Path, target: Path) -> None:
+def _link_tree(place: Path, target: Path, without: Collection[str] = ()) -> None:
     for name, folders, files in os.walk(place):
-        folders[:] = [inner for inner in folders if inner not in _OTHERS]
+        folders[:] = [inner for inner in folders if inner not in without]
         cache = Path(name)
         if cache.name != "__pycache__":
             continue
         # Python looks under the whole path of the source's folder, without the name of the cache.
         mirrored = target / cache.parent.relative_to("/")
         mirrored.mkdir(parents=True, exist_ok=True)
-        for file in files:
+        # Bytecode without assertions is none that a test would use.
+        for file in (file for file in files if ".opt-" not in file):
             (mirrored / file).symlink_to(cache / file)
