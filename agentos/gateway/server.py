@@ -97,7 +97,7 @@ class Gateway:
         await self._catch_up()
         if settled := await self._write(self._journal.settled, key):
             self.account.from_journal += 1
-            return Answer(settled.completion, from_journal=True)
+            return Answer(replace(settled.completion, cost=settled.cost), from_journal=True)
         call = self._under_way.get(key)
         if call is None:
             call = asyncio.create_task(_Call(self, key, request).run())
@@ -301,7 +301,7 @@ class _Call:
         usual = gateway._usual_answer.get(self._request.purpose, float(completion.usage.output_tokens))
         gateway._usual_answer[self._request.purpose] = 0.8 * usual + 0.2 * completion.usage.output_tokens
         return Answer(
-            completion,
+            replace(completion, cost=cost),
             was_asked_before=self._was_asked_before,
             retries=self._record.retries,
             waited=self._waited,

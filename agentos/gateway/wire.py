@@ -20,9 +20,14 @@ def request_from_json(data: dict[str, Any]) -> Request:
 
 def completion_to_json(completion: Completion) -> dict[str, Any]:
     """Return the completion as JSON data."""
-    return {"text": completion.text, "model": completion.model, "usage": asdict(completion.usage)}
+    return {
+        "text": completion.text,
+        "model": completion.model,
+        "usage": asdict(completion.usage),
+        "cost": completion.cost,
+    }
 
 
 def completion_from_json(data: dict[str, Any]) -> Completion:
     """Read a completion that the gateway sent."""
-    return Completion(data["text"], data["model"], Usage(**data["usage"]))
+    return Completion(data["text"], data["model"], Usage(**data["usage"]), cost=data["cost"])

@@ -92,6 +92,8 @@ class Completion:
     usage: Usage = field(default_factory=Usage)
     allowance: Allowance | None = None
     """What the provider said about its limits; of use to the key pool only."""
+    cost: int = 0
+    """Micro-dollars, as the gateway reckons; a provider does not say."""
 
 
 @dataclass(frozen=True, slots=True)

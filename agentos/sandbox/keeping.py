@@ -15,14 +15,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from agentos.errors import BadInput
+from agentos.keeper.tree import list_descendants
 from agentos.sandbox import BrokenSandbox, Finished, Limits, Reason
 from agentos.sandbox.output import HeadAndTail
-from agentos.sandbox.tree import list_descendants
 
 _ROOT = str(Path(__file__).resolve().parents[2])
 # Isolated, or modules that lie in the folder it is started in would be taken for ours.
 _PROGRAM = (
-    "import sys; sys.path.insert(0, sys.argv[2]); from agentos.sandbox.keeper import main; main(int(sys.argv[1]))"
+    "import sys; sys.path.insert(0, sys.argv[2]); from agentos.keeper.process import main; main(int(sys.argv[1]))"
 )
 _SAY_STARTED = 'echo >&3; exec 3>&-; exec "$@"'
 _END_GRACE = 2.0

@@ -367,8 +367,7 @@ SINGLE = [(Kill(index, stage),) for index in (0, 1, 2) for stage in STAGES]
 DOUBLE = [
     (Kill(1, first), Kill(index, second))
     for first in ("dropped", "late", "done")
-    for index in (0, 1, 2)
-    for second in ("dropped", "done")
+    for index, second in ((0, "done"), (1, "dropped"), (1, "done"), (2, "dropped"))
 ]
 
 

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentos.errors import BadInput, UsageError
+from agentos.keeper.usage import measure_folders
 from agentos.sandbox import Finished, Reason, find_sandbox, read_result
 from agentos.sandbox.environment import build_environ, environment_folders
 from agentos.sandbox.output import HeadAndTail
 from agentos.sandbox.seccomp import write_filter
-from agentos.sandbox.usage import measure_folders
 
 
 @given(st.lists(st.binary(max_size=50)), st.integers(2, 120))

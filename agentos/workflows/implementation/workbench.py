@@ -38,7 +38,9 @@ class Workbench:
         self._observe = observe
         self._environment: Environment | None = None
         self._at = ""
-        """The snapshot that was last brought back."""
+        """The snapshot that was last taken or brought back."""
+        self._is_exact = False
+        """Whether nothing of ours has touched the files since then."""
 
     @cached_property
     def _worktree(self) -> Worktree:
@@ -89,6 +91,7 @@ class Workbench:
 
     def write(self, files: Mapping[str, str], delete: Iterable[str] = ()) -> None:
         """Write and delete files; nothing that lies in the worktree leads outside of it."""
+        self._is_exact = False
         with ConfinedFolder(self._worktree.path) as folder:
             folder.write_all(files)
             for path in delete:
@@ -97,6 +100,7 @@ class Workbench:
     def revert(self, path: str, commit: str) -> None:
         """Put one file back to what it was in a commit."""
         data = read_file(self._repository, commit, path)
+        self._is_exact = False
         with ConfinedFolder(self._worktree.path) as folder:
             if data is None:
                 folder.delete(path)
@@ -105,12 +109,17 @@ class Workbench:
 
     def snapshot(self, name: str) -> str:
         """Save everything under a name; return the commit."""
-        return take(self._worktree, name, also=self._tests).commit
+        self._at = take(self._worktree, name, also=self._tests).commit
+        self._is_exact = True
+        return self._at
 
     async def restore(self, commit: str) -> None:
         """Make the files exactly those of a snapshot; whatever else is there is saved first."""
+        if self._is_exact and self._at == commit:
+            return
+        self._is_exact = False
         restore(self._worktree, commit)
-        self._at = commit
+        self._at, self._is_exact = commit, True
 
     def changed_files(self, base: str, commit: str) -> tuple[str, ...]:
         """Return the paths that differ between two commits."""
@@ -126,6 +135,7 @@ class Workbench:
         beside = self._worktree.beside
         limits = Limits(seconds=self._workshop.test_timeout)
         setting = Setting(self._worktree.path, beside("tests"), beside("metadata"), self._tests, limits)
+        self._is_exact = False
         with self._waiting():
             return await run_in_sandbox(self._sandbox, environment, setting, selection, measured)
 

@@ -7,8 +7,8 @@ import threading
 import time
 from typing import Any
 
-from agentos.sandbox.tree import Member, count_namespace, list_descendants, list_namespace, measure_exactly
-from agentos.sandbox.usage import (
+from agentos.keeper.tree import Member, count_namespace, list_descendants, list_namespace, measure_exactly
+from agentos.keeper.usage import (
     Usage,
     free_space,
     measure_file_systems,

@@ -20,8 +20,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from agentos.sandbox.tree import count_tasks_of_user, list_descendants
-from agentos.sandbox.watch import THREADS_PER_PROCESS, Watch
+from agentos.keeper.tree import count_tasks_of_user, list_descendants
+from agentos.keeper.watch import THREADS_PER_PROCESS, Watch
 
 STARTED = 3
 """The descriptor on which the command says that it has come as far as to be started."""
