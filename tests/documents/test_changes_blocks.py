@@ -357,3 +357,8 @@ def test_any_answer_is_read_with_positions_in_it(text: str) -> None:
     last = text.count("\n") + 1
     places = [*read.changes, *read.problems, *read.unnamed]
     assert all(1 <= place.line <= last for place in places)
+
+
+@pytest.mark.parametrize("info", ["```\x1b<>p/", "path=`a/b`", "text path=a`b/c.py"])
+def test_a_backtick_in_the_info_of_a_fence_is_part_of_no_path(info: str) -> None:
+    assert parse_changes(f"~~~{info}\nx\n~~~\n").changes == ()

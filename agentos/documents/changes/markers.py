@@ -88,9 +88,12 @@ def is_note_harmless(note: str) -> bool:
 
 
 def read_info_path(info: str) -> str:
-    """Return the path in the info string of a fence, empty when it names none."""
-    if not info or len(info) > _LONGEST_ROW:
-        return ""
+    """Return the path in the info string of a fence, empty when it names none that a marker could hold."""
+    path = _find_info_path(info) if info and len(info) <= _LONGEST_ROW else ""
+    return "" if "`" in path else path
+
+
+def _find_info_path(info: str) -> str:
     for key in _PATH_KEYS if "=" in info else ():
         place = f" {info}".find(f" {key}=")
         if place >= 0:
