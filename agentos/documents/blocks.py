@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 from agentos.documents.markdown import Kind, Line, list_marker, split_checkbox
 from agentos.documents.tables import Table, is_delimiter, make_table, split_row
 
+# Names of their own: a member of an enumeration takes longer to look up than a line takes to read.
+_TEXT, _BLANK, _HEADING, _FENCE, _CODE = Kind.TEXT, Kind.BLANK, Kind.HEADING, Kind.FENCE, Kind.CODE
+
 
 @dataclass(frozen=True, slots=True)
 class Prose:
@@ -107,8 +110,7 @@ class Part:
 
 def read_outline(lines: Sequence[Line]) -> tuple[Part, ...]:
     """Return the parts of a document in order; the first is its opening, which may be empty."""
-    heading = Kind.HEADING
-    starts = [n for n, line in enumerate(lines) if line.kind is heading]
+    starts = [n for n, line in enumerate(lines) if line.kind is _HEADING]
     first = lines[0].number if lines else 1
     opening = lines[: starts[0]] if starts else lines
     # A comment may end in the line of a heading; it belongs to the part in which it begins.
@@ -127,10 +129,9 @@ def _read_blocks(lines: Sequence[Line], comments: deque[Comment]) -> tuple[Block
     What begins in these lines is taken from the comments.
     """
     blocks: list[Block] = []
-    blank = Kind.BLANK
     index = 0
     while index < len(lines):
-        if not comments and lines[index].kind is blank:
+        if not comments and lines[index].kind is _BLANK:
             index += 1
             continue
         block, index = _read_block(lines, index)
@@ -142,47 +143,46 @@ def _read_blocks(lines: Sequence[Line], comments: deque[Comment]) -> tuple[Block
 
 
 def _read_block(lines: Sequence[Line], index: int) -> tuple[Block | None, int]:
-    kind = lines[index].kind
-    if kind is Kind.FENCE:
+    first = lines[index]
+    if first.kind is _FENCE:
         return _read_code(lines, index)
-    if kind is not Kind.TEXT:
+    if first.kind is not _TEXT:
         return None, index + 1
-    if _starts_table(lines, index):
+    if "|" in first.text and _starts_table(lines, index):
         return _read_grid(lines, index)
-    if list_marker(lines[index].text.strip()) is not None:
+    if list_marker(first.text.strip()) is not None:
         return _read_listing(lines, index)
-    end = index + 1
-    text = Kind.TEXT
-    while end < len(lines):
-        line = lines[end]
-        if line.kind is not text or list_marker(line.text.strip()) is not None:
+    rows = [_row(first)]
+    for place in range(index + 1, len(lines)):
+        line = lines[place]
+        row = line.text
+        if line.kind is not _TEXT or list_marker(row.strip()) is not None:
             break
-        if "|" in line.text and _starts_table(lines, end):
+        if "|" in row and _starts_table(lines, place):
             break
-        end += 1
-    return Prose(tuple([line.text.rstrip("\r") for line in lines[index:end]]), lines[index].number), end
+        rows.append(row.rstrip("\r"))
+    return Prose(tuple(rows), first.number), index + len(rows)
 
 
 def _row(line: Line) -> str:
     return line.text.rstrip("\r")
 
 
-def _goes_on(lines: Sequence[Line], index: int) -> bool:
-    return lines[index].kind is Kind.TEXT and not _starts_table(lines, index)
-
-
 def _starts_table(lines: Sequence[Line], index: int) -> bool:
     if index + 1 >= len(lines) or "|" not in lines[index].text:
         return False
     under = lines[index + 1]
-    return under.kind is Kind.TEXT and is_delimiter(under.text)
+    return under.kind is _TEXT and is_delimiter(under.text)
 
 
 def _read_code(lines: Sequence[Line], index: int) -> tuple[Code, int]:
-    end = index + 1
-    while end < len(lines) and lines[end].kind is Kind.CODE:
-        end += 1
-    inner = [_row(line) for line in lines[index + 1 : end]]
+    inner: list[str] = []
+    for place in range(index + 1, len(lines)):
+        line = lines[place]
+        if line.kind is not _CODE:
+            break
+        inner.append(line.text.rstrip("\r"))
+    end = index + 1 + len(inner)
     is_closed = end < len(lines)
     closing = _row(lines[end]) if is_closed else None
     if not is_closed:
@@ -192,12 +192,12 @@ def _read_code(lines: Sequence[Line], index: int) -> tuple[Code, int]:
 
 def _read_grid(lines: Sequence[Line], index: int) -> tuple[Grid, int]:
     end = index + 2
-    while end < len(lines) and lines[end].kind is Kind.TEXT and "|" in lines[end].text:
+    while end < len(lines) and lines[end].kind is _TEXT and "|" in lines[end].text:
         end += 1
     header = split_row(lines[index].text)
-    rule = tuple(_plain_rule(cell) for cell in split_row(lines[index + 1].text))
-    rows = tuple(split_row(line.text, len(header)) for line in lines[index + 2 : end])
-    numbers = tuple(line.number for line in lines[index + 2 : end])
+    rule = tuple([_plain_rule(cell) for cell in split_row(lines[index + 1].text)])
+    rows = tuple([split_row(line.text, len(header)) for line in lines[index + 2 : end]])
+    numbers = tuple([line.number for line in lines[index + 2 : end]])
     return Grid(header, rule, rows, numbers, lines[index].number), end
 
 
@@ -210,15 +210,19 @@ def _read_listing(lines: Sequence[Line], index: int) -> tuple[Listing, int]:
     more: list[str] = []
     base = 0
     end = index
-    while end < len(lines) and _goes_on(lines, end):
+    while end < len(lines):
         line = lines[end]
-        marked = list_marker(line.text.strip())
-        if marked is None or (entries and line.indent >= base + 2):
+        if line.kind is not _TEXT or ("|" in line.text and _starts_table(lines, end)):
+            break
+        stripped = line.text.strip()
+        marked = list_marker(stripped)
+        indent = line.indent
+        if marked is None or (entries and indent >= base + 2):
             more.append(_row(line))
         else:
             _attach(entries, more)
-            entries.append(_entry(line, marked[0]))
-            base = line.indent
+            entries.append(_entry(line, stripped, marked[0]))
+            base = indent
         end += 1
     _attach(entries, more)
     return Listing(tuple(entries), lines[index].number), end
@@ -231,10 +235,10 @@ def _attach(entries: list[Entry], more: list[str]) -> None:
         more.clear()
 
 
-def _entry(line: Line, text: str) -> Entry:
-    stripped = line.text.strip()
-    begins = len(line.text) - len(line.text.lstrip())
-    marker = line.text[:begins] + stripped[: len(stripped) - len(text)].rstrip()
+def _entry(line: Line, stripped: str, text: str) -> Entry:
+    marker = stripped[: len(stripped) - len(text)].rstrip()
+    if line.text[0].isspace():
+        marker = line.text[: len(line.text) - len(line.text.lstrip())] + marker
     is_checked, body = split_checkbox(text.strip())
     return Entry(marker, body, is_checked, (), line.number)
 

@@ -27,8 +27,9 @@ def is_order(row: str) -> bool:
 
 def find_delimiter(lines: Iterable[Line]) -> int | None:
     """Return the line of the first mark with which a prompt delimits its material."""
+    text = Kind.TEXT
     for line in lines:
-        is_marked = line.kind is Kind.TEXT and ("<<<" in line.text or ">>>" in line.text)
+        is_marked = line.kind is text and ("<<<" in line.text or ">>>" in line.text)
         if is_marked and _DELIMITER.fullmatch(line.text.strip()[:90]):
             return line.number
     return None

@@ -51,14 +51,18 @@ REDACTED = "[REDACTED]"
 def find_placeholder(line: str) -> str | None:
     """Return the first placeholder of a line, not counting what is quoted in backticks."""
     line = line[:100_000]
-    lowered = line.casefold()
-    if not any(start in lowered for start in _PLACEHOLDER_STARTS):
+    if not _may_hold_placeholder(line):
         return None
     shown = _CODE_SPAN.sub(" ", line) if "`" in line else line
     for match in _PLACEHOLDER.finditer(shown):
         if match[0].casefold() not in _MARKERS or not _is_mentioned(shown, match.start(), match.end()):
             return match[0]
     return None
+
+
+def _may_hold_placeholder(text: str) -> bool:
+    lowered = text.casefold()
+    return any(map(lowered.__contains__, _PLACEHOLDER_STARTS))
 
 
 def _is_mentioned(line: str, start: int, end: int) -> bool:
@@ -88,7 +92,10 @@ def is_sample_path(path: str) -> bool:
 
 def find_placeholders(lines: Iterable[Line]) -> tuple[tuple[int, str], ...]:
     """Return line number and wording of every placeholder in visible text."""
-    shown = (line for line in lines if line.kind in (Kind.TEXT, Kind.HEADING))
+    text, heading = Kind.TEXT, Kind.HEADING
+    shown = [line for line in lines if line.kind is text or line.kind is heading]
+    if not _may_hold_placeholder("\n".join([line.text for line in shown])):
+        return ()
     return tuple((line.number, word) for line in shown if (word := find_placeholder(line.text)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 
@@ -66,6 +67,8 @@ _STARTS = (
     ("scenario ", Topic.SCENARIOS),
     ("dependencies", Topic.DEPENDENCIES),
 )
+_BEGINNINGS = tuple(start for start, _ in _STARTS)
+_WORD = re.compile(r"[^\W_]+")
 _METADATA = frozenset(
     {"status", "labels", "label", "priority", "estimate", "author", "depends on", "type", "size", "milestone"}
 )
@@ -76,10 +79,10 @@ _OUTER = frozenset({Topic.CONTEXT, Topic.OBJECTIVE, Topic.APPROACH, None})
 def plain(title: str) -> str:
     """Reduce a heading to lower-case words, without numbering, brackets and symbols."""
     text = title.partition("(")[0] or title
-    words = "".join(letter if letter.isalnum() else " " for letter in text.casefold()).split()
+    words = _WORD.findall(text.casefold())
     while words and words[0].isdigit():
         words.pop(0)
-    return " ".join(word for word in words if word != "the").replace(" and or ", " or ")
+    return " ".join([word for word in words if word != "the"]).replace(" and or ", " or ")
 
 
 def topic_of(title: str) -> Topic | None:
@@ -90,7 +93,9 @@ def topic_of(title: str) -> Topic | None:
     exact = _TOPICS.get(name)
     if exact is not None:
         return exact
-    return next((topic for start, topic in _STARTS if name.startswith(start)), None)
+    if not name.startswith(_BEGINNINGS):
+        return None
+    return next(topic for start, topic in _STARTS if name.startswith(start))
 
 
 def place(found: Sequence[Section], title: Section | None) -> Iterator[tuple[Section, Topic | None, str]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
 from typing import NamedTuple
 
 from agentos.documents.comments import cut_comments
@@ -17,6 +18,9 @@ _SPACES = (
 
 
 _MARKERS = frozenset("-*+•0123456789")
+_INDENTING = frozenset(" \t")
+_SPECIAL = frozenset("`~#=")
+"""What begins a line that is a fence or belongs to a heading."""
 
 
 class Kind(StrEnum):
@@ -46,6 +50,8 @@ class Line(NamedTuple):
     @property
     def indent(self) -> int:
         """Return how many columns of space the line begins with."""
+        if self.text[:1] not in _INDENTING:
+            return 0
         expanded = self.text[:64].expandtabs(4)
         return len(expanded) - len(expanded.lstrip(" "))
 
@@ -95,11 +101,10 @@ def scan_rows(rows: Sequence[str], first: int = 1) -> tuple[Line, ...]:
     hidden = ""
     in_comment = False
     # Names and the bare constructor save a third of the time that a text of very short lines takes.
-    blank, plain_text, code, new = Kind.BLANK, Kind.TEXT, Kind.CODE, tuple.__new__
-    done = 0
-    for index, source in enumerate(rows):
-        if index < done:
-            continue
+    blank, plain_text, code, mark, new = Kind.BLANK, Kind.TEXT, Kind.CODE, Kind.FENCE, tuple.__new__
+    special = _SPECIAL
+    numbered = enumerate(rows)
+    for index, source in numbered:
         number = first + index
         if not source and not in_comment:
             lines.append(new(Line, (number, "", blank, 0, "", "")))
@@ -114,19 +119,19 @@ def scan_rows(rows: Sequence[str], first: int = 1) -> tuple[Line, ...]:
             is_hidden = was_comment or bool(hidden)
             lines.append(Line(number, "", Kind.COMMENT if is_hidden else blank, 0, "", hidden))
             continue
-        opening = fence_opening(visible) if stripped[0] in "`~" else None
-        if opening:
+        if stripped[0] not in special:
+            lines.append(new(Line, (number, visible, plain_text, 0, "", hidden)))
+        elif stripped[0] in "`~" and (opening := fence_opening(visible)):
             fence, info = opening
-            lines.append(Line(number, visible, Kind.FENCE, 0, info, hidden))
+            lines.append(new(Line, (number, visible, mark, 0, info, hidden)))
             closing = _closing_row(rows, index + 1, fence)
             inside = enumerate(rows[index + 1 : closing], number + 1)
             lines += [new(Line, (place, row, code, 0, "", "")) for place, row in inside]
-            lines += [Line(first + closing, row, Kind.FENCE) for row in rows[closing : closing + 1]]
-            done = closing + 1
-        elif stripped[0] in "#=":
-            lines.append(_text_or_heading(number, visible, hidden, lines))
+            if closing < len(rows):
+                lines.append(new(Line, (first + closing, rows[closing], mark, 0, "", "")))
+            next(islice(numbered, closing - index, closing - index), None)
         else:
-            lines.append(new(Line, (number, visible, plain_text, 0, "", hidden)))
+            lines.append(_text_or_heading(number, visible, hidden, lines))
     return tuple(lines)
 
 
@@ -158,11 +163,11 @@ def is_fence_close(line: str, fence: str) -> bool:
 
 
 def _text_or_heading(number: int, line: str, hidden: str, before: list[Line]) -> Line:
+    stripped = line.strip()
     level = heading_level(line)
     if level:
-        return Line(number, _unclosed_title(line.strip()[level:]), Kind.HEADING, level, "", hidden)
-    underline = line.strip()
-    if len(underline) >= 3 and not underline.strip("=") and before:
+        return Line(number, _unclosed_title(stripped[level:]), Kind.HEADING, level, "", hidden)
+    if len(stripped) >= 3 and not stripped.strip("=") and before:
         above = before[-1]
         if above.kind is Kind.TEXT and list_marker(above.text.lstrip()) is None:
             before[-1] = above._replace(text=_unclosed_title(above.text), kind=Kind.HEADING, level=1)
@@ -248,17 +253,21 @@ def items(lines: Iterable[Line]) -> tuple[Item, ...]:
         if found and (wrapped or pending):
             last = found[-1]
             text = " ".join([last.text, *wrapped]).strip()
-            found[-1] = replace(last, text=text, details=tuple(map(" ".join, pending)))
+            found[-1] = Item(text, last.line, last.is_checked, last.is_ordered, tuple(map(" ".join, pending)))
         wrapped.clear()
         pending.clear()
 
+    plain_text, code, blank, heading = Kind.TEXT, Kind.CODE, Kind.BLANK, Kind.HEADING
     for line in lines:
-        if line.kind is Kind.HEADING:
-            close()
-            can_continue = False
-            continue
-        if line.kind is not Kind.TEXT:
-            can_continue = can_continue and line.kind is not Kind.BLANK
+        kind = line.kind
+        if kind is not plain_text:
+            if kind is code:
+                continue
+            if kind is heading:
+                close()
+                can_continue = False
+            elif kind is blank:
+                can_continue = False
             continue
         stripped = line.text.strip()
         marked = list_marker(stripped)
@@ -294,18 +303,21 @@ def paragraphs(lines: Iterable[Line]) -> tuple[str, ...]:
 def _paragraphs(lines: Iterable[Line]) -> Iterator[str]:
     current: list[str] = []
     in_list = False
+    plain_text = Kind.TEXT
     for line in lines:
-        stripped = line.text.strip()
-        if line.kind is Kind.TEXT and (list_marker(stripped) or _is_row(stripped)):
-            in_list = True
-        elif line.kind is Kind.TEXT and not (in_list and line.indent >= 2) and stripped.strip("-*_ "):
-            if not in_list or not current:
-                current.append(stripped)
-            continue
-        elif line.kind is Kind.TEXT and stripped.strip("-*_ "):
-            continue
-        else:
+        if line.kind is not plain_text:
             in_list = False
+        else:
+            stripped = line.text.strip()
+            begins = stripped[:1]
+            if begins == "|" or (begins in _MARKERS and list_marker(stripped)):
+                in_list = True
+            elif stripped.strip("-*_ "):
+                if not in_list or (line.indent < 2 and not current):
+                    current.append(stripped)
+                continue
+            else:
+                in_list = False
         if current:
             yield " ".join(current)
             current = []
@@ -318,10 +330,12 @@ def code_blocks(lines: Iterable[Line]) -> tuple[tuple[str, str], ...]:
     found: list[tuple[str, str]] = []
     current: list[str] | None = None
     info = ""
+    code, fence = Kind.CODE, Kind.FENCE
     for line in lines:
-        if line.kind is Kind.CODE and current is not None:
+        kind = line.kind
+        if kind is code and current is not None:
             current.append(line.text)
-        elif line.kind is Kind.FENCE:
+        elif kind is fence:
             if current is None:
                 current, info = [], line.info
             else:

@@ -53,9 +53,20 @@ def split_row(line: str, width: int = 0) -> tuple[str, ...]:
 
 
 def _split(stripped: str, *, is_code_text: bool) -> tuple[str, ...]:
+    parts = stripped.split("|")
+    has_text = is_code_text or "\\" in stripped
+    cells = _join(parts, is_code_text) if has_text else [part.strip() for part in parts]
+    if stripped.startswith("|"):
+        cells = cells[1:]
+    if len(cells) > 1 and stripped.endswith("|") and not cells[-1]:
+        cells = cells[:-1]
+    return tuple(cells)
+
+
+def _join(parts: Sequence[str], is_code_text: bool) -> list[str]:
+    """Return the cells, joining what a pipe parts that is text."""
     cells: list[str] = []
     current: list[str] = []
-    parts = stripped.split("|")
     ticks = 0
     for index, part in enumerate(parts):
         backslashes = len(part) - len(part.rstrip("\\"))
@@ -67,11 +78,7 @@ def _split(stripped: str, *, is_code_text: bool) -> tuple[str, ...]:
         current.append(part)
         cells.append("".join(current).strip())
         current = []
-    if stripped.startswith("|"):
-        cells = cells[1:]
-    if len(cells) > 1 and stripped.endswith("|") and not cells[-1]:
-        cells = cells[:-1]
-    return tuple(cells)
+    return cells
 
 
 def is_delimiter(line: str) -> bool:
@@ -91,17 +98,16 @@ def tables(lines: Iterable[Line]) -> tuple[Table, ...]:
     """Return every table among the lines."""
     rows = list(lines)
     found: list[Table] = []
-    index = 0
-    while index + 1 < len(rows):
-        head, under = rows[index], rows[index + 1]
-        if not (_is_row(head) and under.kind is Kind.TEXT and is_delimiter(under.text)):
-            index += 1
+    text = Kind.TEXT
+    end = 0
+    for index in [n for n, line in enumerate(rows[:-1]) if line.kind is text and "|" in line.text]:
+        under = rows[index + 1]
+        if index < end or under.kind is not text or not is_delimiter(under.text):
             continue
         end = index + 2
         while end < len(rows) and _is_row(rows[end]):
             end += 1
-        found.append(_build(head, under, rows[index + 2 : end]))
-        index = end
+        found.append(_build(rows[index], under, rows[index + 2 : end]))
     return tuple(found)
 
 

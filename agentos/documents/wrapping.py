@@ -138,10 +138,11 @@ def _inside_fence(rows: Sequence[str], anchor: int, end: int) -> Window | None:
         return None
     open_mark, opened_at = "", end
     for index in range(anchor + 1, end):
+        row = rows[index]
         if open_mark:
-            if is_fence_close(rows[index], open_mark):
+            if open_mark in row and is_fence_close(row, open_mark):
                 open_mark = ""
-        elif opening := fence_opening(rows[index]):
+        elif ("```" in row or "~~~" in row) and (opening := fence_opening(row)):
             open_mark, opened_at = opening[0], index
     if not open_mark:
         return Window(anchor + 1, end, open_fence=anchor)
@@ -176,7 +177,8 @@ def _before_farewell(rows: Sequence[str], anchor: int, end: int) -> int:
     for _ in range(_MOST_LAYERS):
         _, last = _trim(rows, anchor, kept)
         begin = last
-        while begin > anchor + 1 and rows[begin - 1].strip() and not _is_edge(rows[begin - 1]):
+        highest = max(anchor + 1, last - _LONGEST_FAREWELL - 1)
+        while begin > highest and rows[begin - 1].strip() and not _is_edge(rows[begin - 1]):
             begin -= 1
         words = [row.strip() for row in rows[begin:last]]
         if not 0 < len(words) <= _LONGEST_FAREWELL or not any(row.strip() for row in rows[anchor + 1 : begin]):
@@ -199,8 +201,9 @@ def _is_edge(row: str) -> bool:
 def _is_in_fence(rows: Sequence[str], start: int, end: int) -> bool:
     mark = ""
     for index in range(start, end):
+        row = rows[index]
         if mark:
-            mark = "" if is_fence_close(rows[index], mark) else mark
-        elif opening := fence_opening(rows[index]):
+            mark = "" if mark in row and is_fence_close(row, mark) else mark
+        elif ("```" in row or "~~~" in row) and (opening := fence_opening(row)):
             mark = opening[0]
     return bool(mark)

@@ -190,7 +190,7 @@ def _entries(part: Part) -> Iterator[Entry]:
 def read_questions(parts: Iterable[Part]) -> tuple[Question, ...]:
     """Return the checklist under the heading `Open Questions`, and bullets there that ask."""
     for part in parts:
-        if plain(part.title).startswith("open questions"):
+        if "question" in part.title.casefold() and plain(part.title).startswith("open questions"):
             asked = (entry for entry in _entries(part) if entry.is_checked is not None or "?" in entry.text)
             return tuple(_question(entry) for entry in asked)
     return ()

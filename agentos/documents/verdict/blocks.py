@@ -30,6 +30,10 @@ class Form(Enum):
     RULE = auto()
 
 
+# Names of their own: a member of an enumeration takes longer to look up than a row takes to place.
+_HEADING, _ITEM, _TABLE, _TEXT, _RULE = Form.HEADING, Form.ITEM, Form.TABLE, Form.TEXT, Form.RULE
+
+
 @dataclass(slots=True)
 class Row:
     """One line that is not code, comment or blank."""
@@ -43,6 +47,25 @@ class Row:
     is_nested: bool = False
     """It belongs to the list item above it."""
     is_hidden: bool = False
+    _bare: str | None = None
+    _may_name: bool | None = None
+
+    @property
+    def bare(self) -> str:
+        """Return the text without emphasis, struck out words and harmless tags."""
+        if self._bare is None:
+            self._bare = bare(self.text)
+        return self._bare
+
+    @property
+    def may_name_a_verdict(self) -> bool:
+        """Tell quickly that the beginning of the row, with or without its marks, cannot hold the verdict's name."""
+        if self._may_name is None:
+            self._may_name = may_name_a_verdict(self.text) or (
+                self.bare != self.text
+                and (may_name_a_verdict(self.bare) or may_name_a_verdict(self.text.replace("*", "")))
+            )
+        return self._may_name
 
     @property
     def number(self) -> int:
@@ -72,14 +95,19 @@ def read_rows(lines: Sequence[Line]) -> list[Row]:
     """Return the rows of a scanned document."""
     rows: list[Row] = []
     context = _Context()
+    text, heading, code = Kind.TEXT, Kind.HEADING, Kind.CODE
     for line in lines:
-        if line.kind not in (Kind.TEXT, Kind.HEADING):
+        kind = line.kind
+        if kind is code:
+            # The fence above it has ended whatever code ends.
+            continue
+        if kind is not text and kind is not heading:
             _end_block(context)
             context.last = None
             context.quoted = False
             if context.tag and not context.is_block_tag:
                 context.tag = ""
-            if line.kind is Kind.FENCE:
+            if kind is Kind.FENCE:
                 context.list_indent = context.list_indent if line.indent else -1
             continue
         row = _read_row(line, context)
@@ -95,52 +123,57 @@ def read_rows(lines: Sequence[Line]) -> list[Row]:
 def _read_row(line: Line, context: _Context) -> Row:
     if line.kind is Kind.HEADING:
         context.quoted, context.list_indent = False, -1
-        row = Row(line, Form.HEADING, line.text, True)
+        row = Row(line, _HEADING, line.text, True)
         row.is_hidden = _is_tagged(row, context)
         return row
     stripped = line.text.strip()
-    text, is_item = strip_marker(line.text)
-    is_rule = len(stripped) >= 3 and not stripped.replace(" ", "").strip(stripped[0]) and stripped[0] in "-*_"
-    form = Form.RULE if is_rule else Form.ITEM if is_item else Form.TABLE if stripped[0] == "|" else Form.TEXT
+    text, is_item = strip_marker(stripped)
+    begins = stripped[0]
+    is_rule = begins in "-*_" and len(stripped) >= 3 and not stripped.replace(" ", "").strip(begins)
+    form = _RULE if is_rule else _ITEM if is_item else _TABLE if begins == "|" else _TEXT
     above = context.last
-    row = Row(line, form, stripped if is_rule else text, form is not Form.TEXT or above is None)
-    row.is_first = row.is_first or (above is not None and above.form is not Form.TEXT and not above.is_nested)
-    row.is_first = row.is_first or (above is not None and _is_label(above.text))
-    is_code = line.indent >= 4 and (context.list_indent < 0 or line.indent >= context.list_indent + 8)
+    row = Row(line, form, stripped if is_rule else text, form is not _TEXT or above is None)
+    if above is not None and not row.is_first:
+        row.is_first = (above.form is not _TEXT and not above.is_nested) or _is_label(above)
+    indent = line.indent
+    is_code = indent >= 4 and (context.list_indent < 0 or indent >= context.list_indent + 8)
     if not is_code:
-        _place_in_list(row, context)
-    context.quoted = stripped[0] == ">" or (context.quoted and form in (Form.TEXT, Form.TABLE))
-    is_escaped = text.startswith("&#")
+        _place_in_list(row, indent, context)
+    context.quoted = begins == ">" or (context.quoted and form in (_TEXT, _TABLE))
+    is_escaped = text[:2] == "&#"
     row.is_hidden = context.quoted or is_code or is_escaped or _is_tagged(row, context)
     return row
 
 
-def _place_in_list(row: Row, context: _Context) -> None:
+def _place_in_list(row: Row, indent: int, context: _Context) -> None:
     """Tell whether a row belongs to the item above, lazily wrapped lines included."""
-    above, indent = context.last, row.line.indent
-    if row.form is Form.ITEM:
+    above = context.last
+    if row.form is _ITEM:
         row.is_nested = context.list_indent >= 0 and indent >= context.list_indent + 2
         if not row.is_nested:
             context.list_indent = indent
         return
     is_inside = context.list_indent >= 0 and indent >= context.list_indent + 2
-    is_wrapped = above is not None and row.form is Form.TEXT and (above.form is Form.ITEM or above.is_nested)
-    if is_wrapped and above is not None and not above.is_nested and (options(bare(above.text)) or _is_open(above.text)):
+    is_wrapped = above is not None and row.form is _TEXT and (above.form is _ITEM or above.is_nested)
+    if is_wrapped and above is not None and not above.is_nested and (options(above.bare) or _is_open(above)):
         is_wrapped = False
     row.is_nested = is_inside or is_wrapped
     if row.is_nested:
         row.is_first = False
-    elif above is None or row.form is not Form.TEXT:
+    elif above is None or row.form is not _TEXT:
         context.list_indent = -1
 
 
-def _is_open(text: str) -> bool:
-    return bare(text).endswith(":") or _is_label(text)
+def _is_open(row: Row) -> bool:
+    return row.bare.endswith(":") or _is_label(row)
 
 
-def _is_label(text: str) -> bool:
-    """Tell whether a line is nothing but the name of the verdict, so that its value stands below."""
-    return len(text) < 80 and may_name_a_verdict(text) and verdict_label(words_of(text)) in ("verdict", "decision")
+def _is_label(row: Row) -> bool:
+    """Tell whether a row is nothing but the name of the verdict, so that its value stands below."""
+    text = row.text
+    if len(text) >= 80 or not row.may_name_a_verdict or not may_name_a_verdict(text):
+        return False
+    return verdict_label(words_of(text)) in ("verdict", "decision")
 
 
 def _is_tagged(row: Row, context: _Context) -> bool:
@@ -159,7 +192,7 @@ def _is_tagged(row: Row, context: _Context) -> bool:
             context.tag = ""
         elif not match[1] and not context.tag:
             context.tag = name
-            context.is_block_tag = match.start() == 0 and row.form is not Form.ITEM
+            context.is_block_tag = match.start() == 0 and row.form is not _ITEM
     return is_tagged
 
 
@@ -186,7 +219,7 @@ def _pairs(lengths: Sequence[int]) -> Iterator[tuple[int, int]]:
 def _end_block(context: _Context) -> None:
     """Hide the rows of a paragraph that a code span or a strikethrough runs across."""
     block, context.block = context.block, []
-    if len(block) < 2:
+    if len(block) < 2 or not [row for row in block if "`" in row.text or "~" in row.text]:
         return
     runs = [
         (index, len(match[0]))

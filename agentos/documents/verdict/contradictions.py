@@ -9,19 +9,21 @@ from agentos.documents.findings import Tier
 from agentos.documents.tables import tables
 from agentos.documents.verdict.blocks import Form, Row
 from agentos.documents.verdict.decisions import read_decision
-from agentos.documents.verdict.marks import bare, options, show
+from agentos.documents.verdict.marks import bare, low_letters, options, show
 from agentos.documents.verdict.model import Decision, VerdictError
 from agentos.documents.verdict.nothing import says_nothing
 from agentos.documents.verdict.parts import Part
 from agentos.documents.verdict.titles import Role, is_foreign, split_label, tier_of, words_of
 from agentos.documents.verdict.vocabulary import word_set
 
-_TRIGGER = re.compile(
-    r"REVISE|DISCUSS|BLOCK|REJECT|NOT|blocking|blocker|tier[ -]?1|\bmust|\bneed|requir|has to|have to|withdraw|revok"
-    r"|rescind|retract|revers|chang|ignore|disregard|do not|don.t|should not|cannot|not ready|not yet|before|correction"
-    r"|second thought|wait|verdict|decision|approved|approval|critical|p0|first",
-    re.IGNORECASE,
+_TRIGGERS = (
+    *("not", "first", "before", "chang", "requir", "approved", "approval", "verdict", "decision", "block", "wait"),
+    *("has to", "have to", "critical", "revise", "reject", "discuss", "revers", "revok", "rescind", "retract"),
+    *("withdraw", "correction", "second thought", "ignore", "disregard", "p0"),
 )
+"""Without one of these, or one of those below, a text in lower case says nothing against an approval."""
+_WHOLE_TRIGGERS = re.compile(r"\bmust|\bneed|tier[ -]?1|don.t")
+_MAYBE_TRIGGERS = ("must", "need", "tier", "don")
 _ASIDE = re.compile(r'`[^`]{0,300}`|"[^"]{0,300}"|\u201c[^\u201d]{0,300}\u201d')
 _SENTENCE = re.compile(r"[.!?]+(?:\s|$)")
 _TOKEN = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*|[:;|()=]")
@@ -39,22 +41,27 @@ _THINGS = word_set("issue issues finding findings problem problems item items co
 _FIX = r"(?:fix|fixes|change|changes|rework|revision|revisions|correction|corrections)"
 _FIXED = r"(?:fixed|addressed|resolved|corrected|changed|reworked|revised|closed|answered)"
 _TAKES_BACK = re.compile(
-    r"\b(?:withdraw|withdrawing|withdrawn|revoke|revoking|rescind|retract|reverse) (?:my |the |this |that |our )?"
-    r"(?:earlier |previous )?(?:approval|verdict|decision)\b"
-    r"|\bchang(?:e|ed|ing) (?:my|our|the) (?:approval|verdict|decision|mind)\b"
-    r"|\b(?:ignore|disregard|ignored|disregarded) (?:that|this|it)\b"
-    r"|\b(?:do not|don't|don\u2019t|cannot|can't) (?:yet )?(?:implement|proceed|ship|approve)\b"
-    r"|\b(?:do not|don't|don\u2019t) (?:yet )?(?:merge|start|begin) (?:until|before|yet|this|it)\b"
-    r"|\b(?:must|should|can|may) ?not (?:yet )?be (?:implemented|merged|approved|shipped)\b"
-    r"|\bnot (?:yet )?ready\b|\bnot (?:yet )?approved\b"
-    r"|\btake (?:back )?(?:my|the) (?:approval|verdict)\b|\bmust wait\b"
-    r"|^(?:please )?(?:fix|address|resolve|correct|rework) .{0,200}\bfirst$"
-    r"|\bseverity (?:[:|(] )?(?:critical|blocker|blocking|p0)\b|^\( (?:critical|blocking|blocker|p0) \)"
-    r"|^(?:correction|on second thought|wait|actually wait)\b"
+    r"\b(?:"
+    r"(?:withdraw|withdrawing|withdrawn|revoke|revoking|rescind|retract|reverse) (?:my |the |this |that |our )?"
+    r"(?:earlier |previous )?(?:approval|verdict|decision)"
+    r"|chang(?:e|ed|ing) (?:my|our|the) (?:approval|verdict|decision|mind)"
+    r"|(?:ignore|disregard|ignored|disregarded) (?:that|this|it)"
+    r"|(?:do not|don't|don\u2019t|cannot|can't) (?:yet )?(?:implement|proceed|ship|approve)"
+    r"|(?:do not|don't|don\u2019t) (?:yet )?(?:merge|start|begin) (?:until|before|yet|this|it)"
+    r"|(?:must|should|can|may) ?not (?:yet )?be (?:implemented|merged|approved|shipped)"
+    r"|not (?:yet )?ready|not (?:yet )?approved"
+    r"|take (?:back )?(?:my|the) (?:approval|verdict)|must wait"
+    r"|severity (?:[:|(] )?(?:critical|blocker|blocking|p0)"
+    r")\b"
+    r"|^(?:"
+    r"(?:please )?(?:fix|address|resolve|correct|rework) .{0,200}\bfirst$"
+    r"|\( (?:critical|blocking|blocker|p0) \)"
+    r"|(?:correction|on second thought|wait|actually wait)\b"
+    r")"
 )
 _ORDERS = re.compile(
-    rf"\b(?:must|needs to|need to|has to|have to) (?:first |all |still )?(?:be )?(?:first |all )?{_FIXED}\b"
-    rf"|\b(?:requires?|needs?) (?:(?:a|an|the|some|further|more|one) )?{_FIX}\b"
+    rf"\b(?:(?:must|needs to|need to|has to|have to) (?:first |all |still )?(?:be )?(?:first |all )?{_FIXED}"
+    rf"|(?:requires?|needs?) (?:(?:a|an|the|some|further|more|one) )?{_FIX})\b"
 )
 _FIRST = re.compile(r"\bbefore (?:the )?(?:implement|merg|coding|develop|releas|work)")
 _FIRST_ORDERS = word_set("fix address resolve needs need must add correct change requires required close has have")
@@ -79,7 +86,7 @@ def check_words(parts: Sequence[Part]) -> None:
 
 def speaks_against(text: str) -> bool:
     """Tell whether a text says that something is not approved, not ready or has to be mended first."""
-    if not _TRIGGER.search(text):
+    if not _holds_trigger(low_letters(text)):
         return False
     clean = _ASIDE.sub(" ", bare(text))
     label, value = split_label(clean)
@@ -90,6 +97,12 @@ def speaks_against(text: str) -> bool:
     return any(_is_sentence_against(sentence) for sentence in _SENTENCE.split(clean) if sentence)
 
 
+def _holds_trigger(low: str) -> bool:
+    if any(map(low.__contains__, _TRIGGERS)):
+        return True
+    return any(map(low.__contains__, _MAYBE_TRIGGERS)) and _WHOLE_TRIGGERS.search(low) is not None
+
+
 def _error(line: int, text: str) -> VerdictError:
     return VerdictError(f"the approval is contradicted by {show(text)[:80]!r}", line)
 
@@ -98,16 +111,22 @@ def _blocks(part: Part) -> Iterator[tuple[int, str]]:
     """Yield the paragraphs, items and rows that the reviewer wrote, without the lists of lighter findings."""
     found: list[str] = []
     first = 0
+    rule, may_list = Form.RULE, part.role in (Role.COVERAGE, Role.FINDINGS)
     for row in part.rows:
-        if found and (row.is_first or 0 < len(words_of(split_label(bare(row.text[:200]))[0])) <= 4):
+        if found and (row.is_first or _is_labelled(row)):
             yield first, " ".join(found)
             found = []
-        if row.is_hidden or row.form is Form.RULE or _is_listed(part, row) or _is_option(row):
+        if row.is_hidden or row.form is rule or (may_list and _is_listed(part, row)) or _is_option(row):
             continue
         first = first if found else row.number
         found.append(row.text)
     if found:
         yield first, " ".join(found)
+
+
+def _is_labelled(row: Row) -> bool:
+    label, _ = split_label(row.bare if len(row.text) <= 200 else bare(row.text[:200]))
+    return 0 < len(words_of(label)) <= 4
 
 
 def _is_listed(part: Part, row: Row) -> bool:
@@ -117,7 +136,7 @@ def _is_listed(part: Part, row: Row) -> bool:
 
 
 def _is_option(row: Row) -> bool:
-    text = bare(row.text)
+    text = row.bare
     boxes = options(text) or options(split_label(text)[1])
     return any(read_decision(option.text) is not None for option in boxes)
 

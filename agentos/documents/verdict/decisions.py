@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from agentos.documents.verdict.model import Decision
 from agentos.documents.verdict.vocabulary import (
@@ -38,6 +38,8 @@ from agentos.documents.verdict.vocabulary import (
 _TOKEN = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*|\S")
 LONGEST = 6_000
 _REACH = 300
+_MOST_LEADING = 10
+_LEADING = LEAD | YES | WARNINGS | {"`", "[", ":"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,8 @@ class _Word:
 def read_decision(text: str) -> Stated | None:
     """Return what decision a bare text states, or None when it does not begin with one."""
     text = text.rstrip(" \\")
+    if not _may_decide(text):
+        return None
     if _match(words := _tokenise(text[:_REACH]), _skip_lead(words)[0]) is None:
         return None
     words = _tokenise(text[:LONGEST])
@@ -86,6 +90,17 @@ def read_decision(text: str) -> Stated | None:
     if decision is Decision.APPROVED and not (len(text) <= LONGEST and _is_clean(rest)):
         return Stated(None, explanation, is_emphatic)
     return Stated(decision, explanation, is_emphatic)
+
+
+def _may_decide(text: str) -> bool:
+    """Tell quickly that none of the first words, up to one that is no lead, begins a phrase."""
+    for match in islice(_TOKEN.finditer(text, 0, _REACH), _MOST_LEADING + 1):
+        low = match[0].casefold()
+        if low in FIRST_WORDS:
+            return True
+        if low not in _LEADING:
+            return False
+    return False
 
 
 def names_a_decision(text: str) -> bool:
@@ -120,7 +135,7 @@ def _tokenise(text: str) -> list[_Word]:
 def _skip_lead(words: Sequence[_Word]) -> tuple[int, bool, bool]:
     """Return where the phrase may begin, and whether a code mark or a bracket stands before it."""
     position, is_code, is_bracket = 0, False, False
-    while position < len(words) and position < 10:
+    while position < len(words) and position < _MOST_LEADING:
         low = words[position].low
         if low == "`" and not is_code:
             is_code = True

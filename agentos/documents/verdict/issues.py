@@ -110,12 +110,14 @@ def _read_child(part: Part, tier: Tier, lines: Sequence[Line], listed: Sequence[
 
 def _read_tagged(part: Part) -> Iterator[Finding]:
     """Read `- **Blocking:** ...` and `[HIGH] ...` outside of the tiers."""
+    forms = (Form.ITEM, Form.TEXT)
     for row in part.rows:
-        if row.is_hidden or row.is_nested or row.form not in (Form.ITEM, Form.TEXT):
+        if not row.states or row.form not in forms:
             continue
-        if not (":" in row.text[:82] or "[" in row.text[:12] or " - " in row.text[:90] or "\u2014" in row.text[:90]):
+        begins = row.text[:90]
+        if not (":" in begins[:82] or "[" in begins[:12] or " - " in begins or "\u2014" in begins):
             continue
-        text = bare(row.text[:200])
+        text = row.bare if len(row.text) <= 200 else bare(row.text[:200])
         tag, closed, value = text[1:].partition("]") if text[:1] == "[" else ("", "", "")
         if not closed:
             title = read_title(row.text[:400])

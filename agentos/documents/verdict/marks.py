@@ -6,12 +6,17 @@ import re
 from dataclasses import dataclass
 from enum import Enum, auto
 
-_INVISIBLE = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\u00ad\ufe0e\ufe0f"))
+_UNSEEN = "\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\u00ad\ufe0e\ufe0f"
+_INVISIBLE = dict.fromkeys(map(ord, _UNSEEN))
+_WIDE = "\t\n\v\f\r\x1c-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _TAGS = re.compile(r"</?(?:b|strong|em|i|u|br|mark|big|p|div|center) {0,3}/?>", re.IGNORECASE)
 _ESCAPED = re.compile(r"\\([\[\]()*_.\-#>|])")
 _ENTITY = re.compile(r"&#(\d{1,7});")
 _STRUCK = re.compile(r"~~(?:[^~]|~(?!~))*~~")
 _MARKS = re.compile(r"[\\<~*_\]]")
+_PLAIN = re.compile(rf"[^\\<~*_\]&{_WIDE}{_UNSEEN}]*")
+"""Characters that stand for themselves, single spaces among them."""
+_HALF = re.compile("[\ud800-\udfff]")
 _LINK = re.compile(r"!?\[([^\[\]]{0,300})\](?:\([^()]{0,500}\)|\[[^\[\]]{0,100}\](?!\())")
 _STARS = re.compile(r"\*+")
 _BOX = re.compile(r"(?:\[(?=.?\])|\((?=.?\)))(.?)[\])]")
@@ -19,7 +24,11 @@ _OPEN_BOXES = "☐⬜🔲◻▢□"
 _CHECKED_BOXES = "☑✅✔🗹"
 _CROSSES = "❌✗✘🚫⛔☒✖"
 _TICKS = "xX✓✔✅☑✗"
+_BOX_STARTS = frozenset(f"[({_OPEN_BOXES}{_CHECKED_BOXES}{_CROSSES}")
+_MARKERS = frozenset("-*+•0123456789")
 _MOST_BOXES = 20
+_ALSO_PLAIN = (("\u0130", "i"), ("\u0131", "i"), ("\u017f", "s"), ("\u212a", "k"))
+"""The only other letters that a pattern without regard to case takes for plain ones."""
 
 
 class Box(Enum):
@@ -48,6 +57,8 @@ def show(text: str) -> str:
 
 def bare(text: str) -> str:
     """Return a line without emphasis, struck out words and harmless tags."""
+    if _PLAIN.fullmatch(text) and "  " not in text and text == text.strip(" "):
+        return text
     text = show(text)
     if not _MARKS.search(text):
         return text
@@ -73,9 +84,19 @@ def _unlinked(match: re.Match[str]) -> str:
     return " " if match[0][0] == "!" or "approv" in low or "verdict" in low else match[1]
 
 
+def low_letters(text: str) -> str:
+    """Return a text in lower case, in which a plain search finds whatever one without regard to case finds."""
+    if not text.isascii():
+        for letter, plain in _ALSO_PLAIN:
+            text = text.replace(letter, plain)
+    return text.lower()
+
+
 def strip_marker(text: str) -> tuple[str, bool]:
     """Return a line without its list marker, and whether there was one."""
     stripped = text.strip()
+    if stripped[:1] not in _MARKERS:
+        return stripped, False
     if stripped[:1] in ("-", "*", "+", "•") and stripped[1:2] in (" ", "\t", "\xa0"):
         return stripped[2:].strip(), True
     digits = len(stripped[:10]) - len(stripped[:10].lstrip("0123456789"))
@@ -86,6 +107,8 @@ def strip_marker(text: str) -> tuple[str, bool]:
 
 def options(text: str) -> tuple[Option, ...]:
     """Return the check boxes of a bare line that begins with one, each with its text."""
+    if text[:1] not in _BOX_STARTS:
+        return ()
     found: list[Option] = []
     later = _LATER_BOX if text[:1] in ("[", "(") else _LATER_SYMBOL
     state, rest = _leading_box(text)
@@ -158,5 +181,5 @@ def escape_first(text: str, *marks: str) -> str:
 
 def flat(text: str) -> str:
     """Keep a stranger's text on one line, with whole characters."""
-    whole = "".join("\ufffd" if "\ud800" <= letter <= "\udfff" else letter for letter in text)
+    whole = text if text.isascii() else _HALF.sub("\ufffd", text)
     return " ".join(whole.split())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from agentos.documents.markdown import Line
+from agentos.documents.markdown import Kind, Line
 from agentos.documents.verdict.blocks import Form, Row, read_rows
 from agentos.documents.verdict.marks import bare
 from agentos.documents.verdict.titles import (
@@ -46,12 +46,17 @@ class Part:
 
 def read_parts(lines: Sequence[Line]) -> list[Part]:
     """Return the parts in order; the first holds what stands before any heading."""
-    rows = {row.number: row for row in read_rows(lines)}
+    rows = iter(read_rows(lines))
+    text, heading = Kind.TEXT, Kind.HEADING
     parts = [Part(Title(Role.OPENING), "", 1, 0, Role.OPENING)]
     above: list[Part] = [parts[0]]
     for line in lines:
-        row = rows.get(line.number)
-        opened = _open_part(row, above, is_first=len(parts) == 1) if row is not None else None
+        kind = line.kind
+        if kind is not text and kind is not heading:
+            parts[-1].lines.append(line)
+            continue
+        row = next(rows)
+        opened = _open_part(row, above, is_first=len(parts) == 1)
         if opened is not None:
             while above[-1].level >= opened.level:
                 above.pop()
@@ -59,8 +64,7 @@ def read_parts(lines: Sequence[Line]) -> list[Part]:
             parts.append(opened)
             continue
         parts[-1].lines.append(line)
-        if row is not None:
-            parts[-1].rows.append(row)
+        parts[-1].rows.append(row)
     return parts
 
 
@@ -77,9 +81,13 @@ def _open_part(row: Row, above: Sequence[Part], *, is_first: bool) -> Part | Non
         title = _inherit(own, parent.title)
         is_child = own.role in (Role.OTHER, Role.REMARKS, Role.FOREIGN)
         return Part(title, row.text, row.number, row.line.level, parent.role, is_child=is_child)
+    if not row.states or row.form not in (Form.TEXT, Form.ITEM):
+        return None
+    if not (row.may_name_a_verdict or ":" in row.text[-8:] or row.text[:2] in ("**", "__")):
+        return None
     current = above[-1]
     standing = standing_title(row.text, current.role, is_item=row.form is Form.ITEM)
-    if standing is None or not row.states or row.form not in (Form.TEXT, Form.ITEM):
+    if standing is None:
         return None
     parent = next(part for part in reversed(above) if part.level < _LINE_LEVEL)
     title = _inherit(standing, parent.title)

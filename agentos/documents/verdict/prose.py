@@ -69,16 +69,14 @@ def _is_approval(decision: Decision) -> bool:
 
 def _check_end(lines: Sequence[Line]) -> None:
     """Raise `VerdictError` when an answer looks cut: in a fence or within a check box."""
-    opened = 0
-    for line in lines:
-        if line.kind is Kind.FENCE:
-            opened = 0 if opened else line.number
-    if opened:
-        raise VerdictError("a fence is not closed: the answer looks cut", opened)
-    shown = [line for line in lines if line.kind is not Kind.BLANK]
-    last = strip_marker(shown[-1].text)[0] if shown else ""
-    if last[:1] == "[" and "]" not in last:
-        raise VerdictError("a box is not complete: the answer looks cut", shown[-1].number)
+    fence = Kind.FENCE
+    fences = [line.number for line in lines if line.kind is fence]
+    if len(fences) % 2:
+        raise VerdictError("a fence is not closed: the answer looks cut", fences[-1])
+    shown = next((line for line in reversed(lines) if line.kind is not Kind.BLANK), None)
+    last = strip_marker(shown.text)[0] if shown is not None else ""
+    if shown is not None and last[:1] == "[" and "]" not in last:
+        raise VerdictError("a box is not complete: the answer looks cut", shown.number)
 
 
 def _check_size(verdict: Verdict) -> None:

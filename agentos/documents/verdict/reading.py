@@ -39,8 +39,8 @@ def read_verdict(text: str) -> Verdict:
     """
     if len(text) > MAX_ANSWER:
         raise VerdictError(f"the answer is over {MAX_ANSWER} characters")
-    whole = _HALF.sub("\ufffd", text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"))
-    whole = plain_rows(without_thoughts(whole))
+    whole = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    whole = plain_rows(without_thoughts(whole if whole.isascii() else _HALF.sub("\ufffd", whole)))
     stripped = whole.strip()
     if not stripped:
         raise VerdictError("the answer is empty")
@@ -72,11 +72,13 @@ def _find_objects(text: str, rows: Sequence[str], lines: Sequence[Line]) -> Iter
     opened: Line | None = None
     body: list[str] = []
     resume = offset = 0
+    fence, plain_text = Kind.FENCE, Kind.TEXT
     for line, row in zip(lines, rows, strict=True):
         start, offset = offset, offset + len(row) + 1
         if line.number < resume:
             continue
-        if line.kind is Kind.FENCE:
+        kind = line.kind
+        if kind is fence:
             if opened is not None:
                 yield from _from_fence(opened, body, line.number)
                 opened, body = None, []
@@ -84,7 +86,7 @@ def _find_objects(text: str, rows: Sequence[str], lines: Sequence[Line]) -> Iter
                 opened = line
         elif opened is not None:
             body.append(line.text)
-        elif line.kind is Kind.TEXT and row.startswith("{"):
+        elif kind is plain_text and row[:1] == "{":
             end = _object_end(text, start)
             if end < 0:
                 yield _Object(text[start:], line.number, line.number, len(rows))

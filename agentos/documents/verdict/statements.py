@@ -27,6 +27,7 @@ from agentos.documents.verdict.vocabulary import word_set
 
 _LISTS = frozenset({Role.FINDINGS, Role.QUESTIONS, Role.RESOLVED})
 _STATING = frozenset({Role.VERDICT, Role.OPENING, Role.REMARKS, Role.SUMMARY})
+_TABLED = _STATING | {Role.OTHER}
 _PASSES = word_set("pass passed ok okay n a na clear none met yes 100")
 
 
@@ -111,22 +112,28 @@ def _read_part(part: Part) -> Iterator[Statement]:
     yield from found
     has_stated = bool(found)
     run: list[tuple[int, Option]] = []
+    rule = Form.RULE
     for index, row in enumerate(part.rows):
         if not row.states:
             continue
-        boxes = options(bare(row.text))
+        boxes = options(row.bare)
         if boxes and not _is_opening_line(part, index, boxes):
             run.extend((row.number, option) for option in boxes)
-            run[-1] = row.number, replace(run[-1][1], text=_with_rest(run[-1][1].text, part.rows, index))
-            if _is_torn(row.text, run[-1][1]):
-                run[-1] = row.number, Option(run[-1][1].box, f"? {run[-1][1].text}")
+            last = boxes[-1]
+            text = _with_rest(last.text, part.rows, index)
+            if _is_torn(row.text, text):
+                text = f"? {text}"
+            run[-1] = row.number, Option(last.box, text)
             continue
-        if row.form is Form.RULE:
+        if row.form is rule:
             continue
         if run:
             made = list(_close_run(run, part))
             yield from made
             has_stated, run = has_stated or bool(made), []
+        if not (row.is_first or row.may_name_a_verdict):
+            # Only a row that begins something, or names the verdict, can state one.
+            continue
         for statement in _read_row(part, index, has_stated):
             yield statement
             has_stated = has_stated or statement.weight is not Weight.SIDE
@@ -184,8 +191,9 @@ def _read_row(part: Part, index: int, has_stated: bool) -> Iterator[Statement]:
     if row.form is Form.TABLE:
         yield from _read_table_row(part, index)
         return
-    label, value = _split_verdict(bare(row.text))
-    noun = (verdict_label(words_of(label)) or status_label(words_of(label))) if label else ""
+    label, value = _split_verdict(row.bare) if row.may_name_a_verdict else ("", row.bare)
+    labelled = words_of(label)
+    noun = verdict_label(labelled) or status_label(labelled)
     if part.role in (Role.COVERAGE, Role.GATE):
         yield from _oppose(row.number, value if noun else row.text if row.is_first else "")
         return
@@ -193,13 +201,13 @@ def _read_row(part: Part, index: int, has_stated: bool) -> Iterator[Statement]:
         yield from _read_label(part, row, noun, _with_rest(value, part.rows, index))
         return
     if row.is_first and _is_opening(part, index):
-        stated = read_decision(_with_rest(bare(row.text), part.rows, index))
+        stated = read_decision(_with_rest(row.bare, part.rows, index))
         if stated is not None and (stated.is_emphatic or _is_marked(row.text, stated)):
             yield _state(row.number, row.text, stated, Weight.MAIN)
         return
     if not row.is_first or part.role not in (Role.VERDICT, Role.REMARKS):
         return
-    text = bare(row.text)
+    text = row.bare
     if part.role is Role.VERDICT and read_decision(text) is not None:
         stated = read_decision(_with_rest(text, part.rows, index))
         if stated is not None and (not has_stated or stated.is_emphatic):
@@ -222,7 +230,7 @@ def _is_opening_line(part: Part, index: int, boxes: Sequence[Option]) -> bool:
     """Tell whether an answer begins with a tick and a decision that is no list of boxes."""
     following = part.rows[1].text if len(part.rows) > 1 and not index else ""
     is_alone = len(boxes) == 1 and not options(bare(following))
-    return _is_opening(part, index) and is_alone and bare(part.rows[index].text)[:1] in "\u2705\u2714"
+    return _is_opening(part, index) and is_alone and part.rows[index].bare[:1] in "\u2705\u2714"
 
 
 def _is_marked(text: str, stated: Stated) -> bool:
@@ -251,14 +259,17 @@ def _read_label(part: Part, row: Row, noun: str, value: str) -> Iterator[Stateme
 def _read_table_row(part: Part, index: int) -> Iterator[Statement]:
     """Read `| Verdict | APPROVED |`, a one-row table with a column Verdict, or a table of options."""
     row = part.rows[index]
-    cells = [bare(cell) for cell in split_row(row.text)]
-    if part.role not in (Role.VERDICT, Role.OPENING, Role.REMARKS, Role.SUMMARY, Role.OTHER) or len(cells) < 2:
+    if part.role not in _TABLED:
         return
-    is_reviewer = words_of(cells[0]) == ["reviewer"] and words_of(cells[-1]) in (["verdict"], ["decision"])
-    if not is_reviewer and not verdict_label(words_of(cells[0].rstrip(":"))):
+    cells = split_row(row.text)
+    if len(cells) < 2:
+        return
+    name = bare(cells[0])
+    is_reviewer = words_of(name) == ["reviewer"] and words_of(bare(cells[-1])) in (["verdict"], ["decision"])
+    if not is_reviewer and not verdict_label(words_of(name.rstrip(":"))):
         return
     weight = Weight.SIDE if part.role is Role.OTHER else Weight.MAIN
-    stated = read_decision(cells[1])
+    stated = read_decision(bare(cells[1]))
     if stated is not None and not is_reviewer:
         yield _state(row.number, row.text, stated, weight)
         return
@@ -283,7 +294,8 @@ def _split_verdict(text: str) -> tuple[str, str]:
     if not may_name_a_verdict(text):
         return "", text
     label, value = split_label(text)
-    if label and (verdict_label(words_of(label)) or status_label(words_of(label))):
+    labelled = words_of(label)
+    if verdict_label(labelled) or status_label(labelled):
         return label, value
     words = text[:120].split(" ")
     for size in range(1, min(6, len(words))):
@@ -302,7 +314,7 @@ def _with_rest(value: str, rows: Sequence[Row], index: int) -> str:
     length = len(value)
     for position in range(index + 1, len(rows)):
         row = rows[position]
-        text = bare(row.text)
+        text = row.bare
         if row.is_first or row.form is not Form.TEXT or row.is_hidden or options(text):
             break
         label, _ = split_label(text)
@@ -325,8 +337,8 @@ def _is_torn_decision(text: str, stated: Stated) -> bool:
     return stated.decision is Decision.APPROVED and not _is_whole(text)
 
 
-def _is_torn(text: str, option: Option) -> bool:
-    stated = read_decision(option.text)
+def _is_torn(text: str, offered: str) -> bool:
+    stated = read_decision(offered)
     return stated is not None and _is_torn_decision(text, stated)
 
 

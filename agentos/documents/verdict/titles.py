@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import lru_cache
 
 from agentos.documents.findings import Category, Tier
 from agentos.documents.verdict.decisions import names_a_decision
-from agentos.documents.verdict.marks import bare
+from agentos.documents.verdict.marks import bare, low_letters
 from agentos.documents.verdict.vocabulary import word_set
 
 
@@ -106,24 +107,34 @@ _CATEGORIES: dict[str, Category] = {
     **dict.fromkeys(("quality", "testing", "tests", "documentation"), Category.QUALITY),
 }
 _WORD = re.compile(r"[^\W_]+")
-_HEADS = re.compile("|".join(sorted(_VERDICT_HEADS | _WEAK_HEADS | _STATUS_HEADS)), re.IGNORECASE)
+_LONGEST_TITLE = 400
+_HEADS = tuple(sorted(_VERDICT_HEADS | _WEAK_HEADS | _STATUS_HEADS))
+_SEPARATORS = re.compile("[:\\-\u2013\u2014=\u2192|\uff1a]")
 _ROMAN = word_set("i ii iii iv v vi vii viii ix x")
 _NUMBERED = word_set("section part step phase chapter")
 
 
 def may_name_a_verdict(text: str) -> bool:
     """Tell quickly that the beginning of a text cannot hold the name of the verdict."""
-    return _HEADS.search(text, 0, 120) is not None
+    low = low_letters(text[:120])
+    return any(map(low.__contains__, _HEADS))
 
 
 def words_of(text: str) -> list[str]:
     """Return the lower-case words of a bare text."""
-    return _WORD.findall(bare(text[:400]).casefold())
+    if text.isalnum() and text.isascii():
+        return [text[:400].lower()]
+    return _WORD.findall(bare(text[:400]).casefold()) if text else []
 
 
 def read_title(text: str) -> Title:
     """Return what a heading, or a line that stands as one, is about."""
-    clean = bare(text[:400])
+    return _read_title(text[: _LONGEST_TITLE + 1])
+
+
+@lru_cache(maxsize=1024)
+def _read_title(text: str) -> Title:
+    clean = bare(text[:_LONGEST_TITLE])
     head, _, note = clean.partition("(")
     whole = head.strip() or clean
     aside, closed, after = note.partition(")")
@@ -131,27 +142,32 @@ def read_title(text: str) -> Title:
     if is_valued and verdict_label(words_of(f"{head} {aside}")):
         is_strong = verdict_label(words_of(head)) == "verdict"
         return Title(Role.VERDICT, after.lstrip()[1:].strip(), is_strong=is_strong)
-    if _FOREIGN_WORDS.intersection(words_of(note)):
+    noted = words_of(note)
+    if _FOREIGN_WORDS.intersection(noted):
         return Title(Role.FOREIGN)
-    title = _role(_without_number(words_of(whole)))
-    if title.role in (Role.OTHER, Role.REMARKS) and _is_urgent(words_of(note), _URGENT - {"must", "required"}):
-        return Title(Role.FINDINGS, tier=_urgent_tier(words_of(note)))
-    if title.role is not Role.OTHER or len(text) > 400:
+    words = words_of(whole)
+    title = _role(_without_number(words))
+    if title.role in (Role.OTHER, Role.REMARKS) and _is_urgent(noted, _URGENT - {"must", "required"}):
+        return Title(Role.FINDINGS, tier=_urgent_tier(noted))
+    if title.role is not Role.OTHER or len(text) > _LONGEST_TITLE:
         return title
     label, value = split_label(clean)
     if not label:
-        return _with_urgency(title, words_of(whole))
-    named = _role(_without_number(words_of(label)))
-    if named.role is Role.OTHER and set(words_of(label)) & _NUMBERED:
+        return _with_urgency(title, words)
+    labelled = words_of(label)
+    named = _role(_without_number(labelled))
+    if named.role is Role.OTHER and _NUMBERED.intersection(labelled):
         return read_title(value)
-    if named.role in (Role.OTHER, Role.REMARKS) and status_label(words_of(label)) and names_a_decision(value):
+    if named.role in (Role.OTHER, Role.REMARKS) and status_label(labelled) and names_a_decision(value):
         return Title(Role.VERDICT, value)
-    found = _with_urgency(Title(named.role, value, named.tier, named.category, named.is_strong), words_of(label))
-    return found if found.role is not Role.OTHER else _with_urgency(found, words_of(whole))
+    found = _with_urgency(Title(named.role, value, named.tier, named.category, named.is_strong), labelled)
+    return found if found.role is not Role.OTHER else _with_urgency(found, words)
 
 
 def split_label(text: str) -> tuple[str, str]:
     """Split a bare `Label: value` or `Label - value` at its first separator, within the first 80 characters."""
+    if not _SEPARATORS.search(text, 0, 80):
+        return "", text
     found = [
         (place, len(mark))
         for mark in (":", " - ", " \u2013 ", " \u2014 ", "\u2014", "\u2013", " = ", " \u2192 ", " | ", "\uff1a")

@@ -9,6 +9,7 @@ from agentos.documents.markdown import fence_opening
 from agentos.documents.verdict.vocabulary import word_set
 
 _ELEMENT = re.compile(r"^<(h[1-6]|verdict)>([^<>\n]{1,200})</\1>[ \t]{0,20}$", re.IGNORECASE | re.MULTILINE)
+_WORD = re.compile(r"[^\W_]+")
 _KINDS = frozenset({"", "markdown", "md", "text", "txt", "plaintext"})
 _ANNOUNCING = word_set(
     "sure certainly okay ok of course here is s heres below following my the a an completed complete full final"
@@ -29,18 +30,18 @@ def unwrap(rows: Sequence[str]) -> list[str]:
     and it closes on the last line, or above one line of courtesy. A fence inside it that names a language ends with
     its own closing line.
     """
-    shown = [index for index, row in enumerate(rows) if row.strip()]
-    first = next((index for index in shown if fence_opening(rows[index])), None)
+    fenced = (index for index, row in enumerate(rows) if ("```" in row or "~~~" in row) and fence_opening(row))
+    first = next(fenced, None)
     opening = fence_opening(rows[first]) if first is not None else None
     if first is None or opening is None:
         return list(rows)
     kind = opening[1].casefold()
-    before = " ".join(rows[index] for index in shown if index < first)
+    before = " ".join([row for row in rows[:first] if row.strip()])
     kinds = _KINDS if before else _KINDS | {"yaml", "yml"}
     if kind not in kinds or (before and not _announces(before, kind)):
         return list(rows)
     last = _closing(rows, first)
-    if last < 0 or not _takes_leave([rows[index] for index in shown if index > last], kind):
+    if last < 0 or not _takes_leave([row for row in rows[last + 1 :] if row.strip()], kind):
         return list(rows)
     inside = list(rows)
     for index in (*range(first + 1), *range(last, len(rows))):
@@ -61,7 +62,7 @@ def without_thoughts(text: str) -> str:
 
 def plain_rows(text: str) -> str:
     """Write lines that are one heading or verdict element as the Markdown that they stand for."""
-    if not _ELEMENT.search(text):
+    if "</" not in text or not _ELEMENT.search(text):
         return text
     return "\n".join(_ELEMENT.sub(_as_markdown, row) if len(row) < 400 else row for row in text.split("\n"))
 
@@ -73,7 +74,7 @@ def _as_markdown(match: re.Match[str]) -> str:
 
 
 def _announces(text: str, kind: str) -> bool:
-    words = "".join(letter if letter.isalnum() else " " for letter in text[:300].casefold()).split()
+    words = _WORD.findall(text[:300].casefold())
     known = [word for word in words if not word.isdigit()]
     is_short = len(text) <= 300 and len(words) <= 20
     return is_short and kind in ("markdown", "md") and _ANNOUNCING.issuperset(known) and bool(_ANNOUNCED & set(known))
@@ -83,7 +84,7 @@ def _takes_leave(rows: Sequence[str], kind: str) -> bool:
     """Tell whether nothing follows a fenced review, or one line of courtesy."""
     if not rows:
         return True
-    words = "".join(letter if letter.isalnum() else " " for letter in rows[0][:200].casefold()).split()
+    words = _WORD.findall(rows[0][:200].casefold())
     is_short = len(rows) == 1 and len(rows[0]) <= 200 and kind in ("markdown", "md")
     return is_short and words[:3] == ["let", "me", "know"] and _COURTESY.issuperset(words)
 
@@ -91,7 +92,7 @@ def _takes_leave(rows: Sequence[str], kind: str) -> bool:
 def _closing(rows: Sequence[str], first: int) -> int:
     """Return the row that closes the fence opened in a row, or -1."""
     opened: list[str] = []
-    for index in range(first, len(rows)):
+    for index in [n for n in range(first, len(rows)) if "```" in rows[n] or "~~~" in rows[n]]:
         found = fence_opening(rows[index])
         if found is None:
             continue
