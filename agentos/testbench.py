@@ -6,7 +6,7 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agentos.environments import Environment
+from agentos.environments import Environment, generated_files
 from agentos.files import make_private_directory, remove_tree
 from agentos.proofs.requests import RunRequest
 from agentos.proofs.runners import find_runner
@@ -66,7 +66,8 @@ async def run_in_sandbox(
                 "PYTHONPYCACHEPREFIX": str(environment.bytecode or results / "bytecode"),
             },
         )
-        finished = await sandbox.run(invocation.command, scene)
+        with generated_files(folder):
+            finished = await sandbox.run(invocation.command, scene)
         reason = finished.explain() if finished.is_stopped else ""
         return runner.read(invocation, _Ended(finished.code, finished.output, reason))
     finally:

@@ -87,8 +87,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _read_request(args: argparse.Namespace) -> Request:
     from agentos.cli.workflow import repository_of
+    from agentos.home import Home, home_path
     from agentos.plan.selection import normalise_id
     from agentos.rehearsal.session import Request
+    from agentos.settings import resolve
 
     repository = repository_of(args)
     if not repository.is_dir():
@@ -99,7 +101,8 @@ def _read_request(args: argparse.Namespace) -> Request:
     if args.ids and not ids:
         raise UsageError("--ids: give at least one id")
     items = tuple(dict.fromkeys(normalise_id(text, Workflow.IMPLEMENTATION) for text in ids))
-    return Request(repository, items, args.onto)
+    settings = resolve({}, os.environ, repository, Home(home_path(os.environ)).config)
+    return Request(repository, items, args.onto, test_timeout=settings["test_timeout"].value)
 
 
 def _run(request: Request) -> tuple[Report | None, int | None]:

@@ -198,7 +198,7 @@ def _rehearse(options: Options, code: int) -> int:
 
     if code not in (0, 1, COME_AGAIN):
         return code
-    rehearsed = rehearse_and_tell(Request(options.repository))
+    rehearsed = rehearse_and_tell(Request(options.repository, test_timeout=options.test_timeout))
     return code or rehearsed
 
 

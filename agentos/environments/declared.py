@@ -51,11 +51,12 @@ def read_declared(folder: Path) -> Declared:
 
 
 def read_tox(folder: Path) -> tuple[str, ...]:
-    """Return the dependencies of tox's default environment that hold for every factor."""
+    """Return the dependencies of tox's default environment that hold for every factor, with what they include."""
     if not (folder / "tox.ini").is_file():
         return ()
     deps = _ini("tox.ini", folder).get("testenv", {}).get("deps", "")
-    return tuple(line for line in _lines(deps) if "{" not in line and not _has_factor(line))
+    lines = _lines(deps.replace("{toxinidir}/", ""))
+    return tuple(line for line in lines if "{" not in line and not _has_factor(line))
 
 
 def read_toml(folder: Path) -> dict[str, Any]:

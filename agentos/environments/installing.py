@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from agentos.environments.child import run_watched
+from agentos.environments.guarded_pip import Pip
 from agentos.environments.needs import Needs
 from agentos.errors import ItemError
 from agentos.files import SHARED_FILE, write_new
@@ -29,6 +30,7 @@ all_proxy no_proxy CC CXX CFLAGS CPPFLAGS LDFLAGS PKG_CONFIG_PATH LD_LIBRARY_PAT
 _PASSED_ON_NAMES = frozenset(_PASSED_ON.split())
 _DROPPED = ("Looking in indexes:", "Looking in links:")
 _DOING = ("Collecting ", "Downloading ", "Building ", "Preparing ", "Installing ")
+_INSTALLING = "Installing collected packages:"
 _OFFLINE = ("NewConnectionError", "name resolution", "NameResolutionError", "Network is unreachable", "ProxyError")
 
 
@@ -54,7 +56,9 @@ class PipLog:
             self.errors.append(text.lstrip()[6:].strip())
         if text.strip() and not text.startswith(("[notice]", "note:", "hint:")):
             self.latest = text.strip()
-        if text.startswith(_DOING):
+        if text.startswith(_INSTALLING):
+            self.doing = f"Installing {text.count(',') + 1} packages"
+        elif text.startswith(_DOING):
             self.doing = text.partition(" (from ")[0]
         line = f"{text}\n".encode()
         if self._written + len(line) <= LOG_LIMIT:
@@ -83,15 +87,15 @@ async def make_venv(
 
 
 async def install(
-    needs: Needs, folder: Path, log: PipLog, say: Callable[[str], None], environ: Mapping[str, str], lock: int
+    needs: Needs, folder: Path, pip: Pip, log: PipLog, say: Callable[[str], None], environ: Mapping[str, str], lock: int
 ) -> None:
     """Install what the needs name into the virtual environment in `folder`."""
     for arguments in _steps(needs, folder):
-        command = [str(folder / "bin" / "python"), "-m", "pip", "install", "--no-input", "--disable-pip-version-check"]
+        command = [*pip.command, "install", "--no-input", "--disable-pip-version-check"]
         command += ["--progress-bar", "off", *(["--only-binary", ":all:"] if needs.only_wheels else []), *arguments]
         progress = asyncio.create_task(_tell_progress(log, say))
         try:
-            code = await run_watched(command, pip_environ(environ), needs.folder, log.take, (lock,))
+            code = await run_watched(command, pip_environ(environ), pip.folder, log.take, (lock,))
         finally:
             progress.cancel()
             await asyncio.gather(progress, return_exceptions=True)

@@ -62,7 +62,7 @@ async def choose_interpreter(requires_python: str, environ: Mapping[str, str]) -
             return found
     raise BadInput(
         f"the project asks for Python {requires_python[:80]}, and none on the path is that (AgentOS runs on "
-        f"{own.version}); install one or name it in the settings"
+        f"{own.version}); install one"
     )
 
 

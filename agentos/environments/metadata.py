@@ -29,7 +29,7 @@ def project_metadata(folder: Path, target: Path) -> Path | None:
     name = "".join(c if c.isascii() and (c.isalnum() or c in "._") else "_" for c in declared.name)[:100]
     if not name.strip("._"):
         return None
-    version = _version(folder, declared)
+    version = find_version(folder, declared)
     place = target / f"{name}-{version}.dist-info"
     files = {"METADATA": _metadata(declared, version), "INSTALLER": "agentos\n", "RECORD": ""}
     if points := _entry_points(declared.entry_points):
@@ -74,7 +74,8 @@ def _replace(place: Path, files: Mapping[str, str]) -> None:
     temporary.rename(place)
 
 
-def _version(folder: Path, declared: Declared) -> str:
+def find_version(folder: Path, declared: Declared) -> str:
+    """Return the version that the project declares or writes into its own files, else one that stands for none."""
     from packaging.version import InvalidVersion, Version
 
     for text in (declared.version, *_written_versions(folder, declared)):

@@ -9,15 +9,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentos.environments.declared import Declared, read_declared, read_tox
+from agentos.environments.plain_lines import check_plain
+from agentos.environments.plugins import configured_plugins
 from agentos.environments.requirement_lines import (
     FILE_LIMIT,
     RequirementLines,
-    project_extras,
     requirement_name,
     without_options,
 )
 from agentos.errors import BadInput
 from agentos.files import is_inside, list_names, read_regular
+from agentos.proofs.pytest_runner import find_configuration
 
 FORMAT = 1
 """Counts up when environments are laid out in another way, so that old ones are not taken for new ones."""
@@ -49,7 +51,7 @@ class Needs:
     install: tuple[str, ...] = ()
     """Arguments for `pip install` that take the place of all that the files say."""
     only_wheels: bool = False
-    """Whether packages that would run code while they are installed are refused."""
+    """Whether nothing may run code while it is installed: packages are wheels, and named by name and version alone."""
     content: str = field(default="", repr=False)
     """A digest of files that `install` or a local path names."""
 
@@ -81,11 +83,17 @@ def read_needs(
     A lock counts alone, with the project's test group beside it when it is not a lock for development. Without a lock
     the requirement lists, the project's dependencies and its test group count together; tox is asked when none of
     these names anything for tests. The development group stands in for a missing test group. Plugins of pytest
-    that any group names are always taken along, because the project's settings may ask for them.
+    that any group names are always taken along, because the project's settings may ask for them; those that the
+    settings do ask for, whoever names them or not. With `only_wheels`, needs that could run code are an error.
     """
     if python:
         return Needs(folder, python=python)
     if install:
+        if only_wheels:
+            raise BadInput(
+                "the settings give arguments for pip, and the files that they may name are not the user's own; "
+                "merge this change of dependencies yourself first"
+            )
         content = _content(folder, [*install, *_PROJECT_FILES])
         return Needs(folder, install=tuple(install), only_wheels=only_wheels, content=content)
     declared = read_declared(folder)
@@ -97,11 +105,18 @@ def read_needs(
     locked = tuple(lines.requirements) if lock else ()
     own = requirement_name(declared.name)
     requirements = [line for line in dict.fromkeys(wanted) if not own or requirement_name(line) != own]
+    # One hash has pip ask for all of them, so lines with hashes are a lock wherever they stand.
+    locked += tuple(line for line in requirements if " --hash" in line)
+    requirements = [line for line in requirements if " --hash" not in line]
     named = {requirement_name(line) for line in (*locked, *requirements)}
-    requirements += [tool for tool in tools if requirement_name(tool) not in named]
-    return Needs(
+    plugins, settings = configured_plugins(folder), find_configuration(folder)
+    used = (*plugins, *tools)
+    requirements += [tool for tool in used if requirement_name(tool) and requirement_name(tool) not in named]
+    if plugins and settings:
+        sources = (*sources, settings.relative_to(folder).as_posix())
+    needs = Needs(
         folder,
-        sources=(*lines.files, *sources),
+        sources=tuple(dict.fromkeys((*lines.files, *sources))),
         locked=locked,
         requirements=tuple(requirements),
         constraints=tuple(dict.fromkeys(lines.constraints)),
@@ -109,6 +124,9 @@ def read_needs(
         only_wheels=only_wheels,
         content=_content(folder, [line for line in (*locked, *requirements) if line.startswith((".", "/", "file:"))]),
     )
+    if only_wheels:
+        check_plain((*needs.locked, *needs.requirements, *needs.constraints), folder, needs.sources)
+    return needs
 
 
 def _declared_lines(
@@ -128,8 +146,14 @@ def _declared_lines(
     sources = declared.sources
     names_tests = bool(chosen) or any("dev" in name or "test" in name for name in lines.files)
     if not names_tests and (tox := read_tox(folder)):
-        wanted += [line for line in tox if not line.startswith("-") and project_extras(line) is None]
-        sources = (*sources, "tox.ini")
+        named = RequirementLines(folder)
+        for line in tox:
+            is_there = line.startswith(("-r", "-c")) and (folder / line[2:].strip()).is_file()
+            if is_there or not line.startswith("-"):
+                named.take(line, folder / "tox.ini")
+        wanted += named.requirements
+        lines.constraints += named.constraints
+        sources = (*sources, "tox.ini", *named.files)
     return wanted, sources
 
 

@@ -11,25 +11,24 @@ import asyncio
 import json
 import os
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from agentos.environments.borrowing import Loan, describe, hand_over, plan_loan
 from agentos.environments.bytecode import BYTECODE, link_bytecode
 from agentos.environments.child import run_watched
+from agentos.environments.guarded_pip import pip_for
 from agentos.environments.installing import PipLog, index_redactor, install, make_venv, pip_environ
 from agentos.environments.interpreters import Interpreter, ask_interpreter, choose_interpreter
 from agentos.environments.needs import Needs
 from agentos.errors import BadInput, ItemError
 from agentos.files import make_private_directory, read_regular, remove_tree, sync_directory, write_atomically
-from agentos.locks import ItemLock, try_acquire
+from agentos.locks import in_turn
 
 STAMP = "complete.json"
 STAMP_LIMIT = 1_000_000
-WAITING_SECONDS = 10.0
-_POLL = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,11 @@ async def _find_or_build(
     if found := _find_complete(folder, interpreter):
         return found
     make_private_directory(folder.parent)
-    async with _locked(folder.with_name(f".{folder.name}.lock"), log) as lock:
+
+    def say_waiting() -> None:
+        log("environment: waiting for another item that builds it")
+
+    async with in_turn(folder.with_name(f".{folder.name}.lock"), say_waiting) as lock:
         if found := _find_complete(folder, interpreter):
             return found
         await asyncio.to_thread(remove_tree, folder)
@@ -114,7 +117,8 @@ async def _build(
     if loan.refusal:
         log(f"environment: installing with pip{named} ({loan.refusal})")
         await make_venv(interpreter.path, folder, kept, environ, lock, with_pip=True)
-        await install(needs, folder, kept, log, environ, lock)
+        async with pip_for(needs, folder, interpreter) as pip:
+            await install(needs, folder, pip, kept, log, environ, lock)
         notes = [f"installed with pip{named}"]
     else:
         log(f"environment: borrowing {describe(loan.pins)}")
@@ -145,22 +149,8 @@ async def _borrow(folder: Path, loan: Loan, interpreter: Interpreter, kept: PipL
             await copying
         raise
     # A sandbox shows the environment read-only, so what is not compiled now would be compiled in every run.
-    await run_watched([str(python), "-I", "-m", "compileall", "-q", str(site)], pip_environ(environ), folder, kept.take)
-
-
-@asynccontextmanager
-async def _locked(path: Path, log: Callable[[str], None]) -> AsyncIterator[ItemLock]:
-    waited = 0.0
-    while (lock := try_acquire(path)) is None:
-        if waited == 0 or waited >= WAITING_SECONDS:
-            log("environment: waiting for another item that builds it")
-            waited = 0.0
-        await asyncio.sleep(_POLL)
-        waited += _POLL
-    try:
-        yield lock
-    finally:
-        lock.release()
+    command = [str(interpreter.path), "-I", "-S", "-m", "compileall", "-q", str(site)]
+    await run_watched(command, pip_environ(environ), folder, kept.take)
 
 
 def _find_complete(folder: Path, interpreter: Interpreter) -> Environment | None:

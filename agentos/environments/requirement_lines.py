@@ -35,9 +35,10 @@ class RequirementLines:
             raise BadInput(f"{name}: more than {INCLUDE_LIMIT} requirement files include each other; join them")
         self.files.append(name)
         for line in logical_lines(read_text(path)):
-            self._take(line, path, is_constraint)
+            self.take(line, path, is_constraint=is_constraint)
 
-    def _take(self, line: str, path: Path, is_constraint: bool) -> None:
+    def take(self, line: str, path: Path, *, is_constraint: bool = False) -> None:
+        """Add one line of a file, with all that it includes."""
         if value := _option(line, "-r", "--requirement"):
             self._include(value, path, is_constraint)
         elif value := _option(line, "-c", "--constraint"):

@@ -5,16 +5,28 @@ from __future__ import annotations
 from agentos.inspection.parsing import Problem
 from agentos.inspection.skeletons import skeletons
 from agentos.inspection.sources import SourceReport, inspect_source
-from agentos.inspection.tests import FoundTest, TestInventory, inspect_tests, missing_scenarios, scenario_of
+from agentos.inspection.tampering import extends_pytest
+from agentos.inspection.tests import (
+    FoundTest,
+    TestInventory,
+    inspect_support,
+    inspect_tests,
+    missing_scenarios,
+    scenario_of,
+)
+from agentos.inspection.weakening import weakened
 
 __all__ = [
     "FoundTest",
     "Problem",
     "SourceReport",
     "TestInventory",
+    "extends_pytest",
     "inspect_source",
+    "inspect_support",
     "inspect_tests",
     "missing_scenarios",
     "scenario_of",
     "skeletons",
+    "weakened",
 ]

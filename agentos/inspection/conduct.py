@@ -28,20 +28,25 @@ _ELSEWHERE = frozenset({"chdir", "isolated_filesystem", "makepyfile", "runpytest
 
 def misconduct(module: ast.Module) -> Iterator[Problem]:
     """Yield everything in a test file that would make its result worth less."""
-    goes_elsewhere = any(
-        isinstance(node, ast.Attribute | ast.Name) and last_name(node) in _ELSEWHERE for node in ast.walk(module)
-    )
+    is_elsewhere = goes_elsewhere(module)
     for node in ast.walk(module):
         if isinstance(node, ast.Attribute):
             yield from _of_mark(node)
         elif isinstance(node, ast.Call):
-            yield from _of_call(node, goes_elsewhere)
+            yield from _of_call(node, is_elsewhere)
         elif isinstance(node, ast.Try):
             yield from _of_try(node)
         elif isinstance(node, ast.With | ast.AsyncWith):
             yield from _of_suppression(node)
         elif isinstance(node, ast.Assign) and any(last_name(target) == "__test__" for target in node.targets):
             yield Problem(node.lineno, "`__test__` keeps pytest from running the tests; remove it")
+
+
+def goes_elsewhere(module: ast.Module) -> bool:
+    """Tell whether tests leave the folder of the repository, so that relative paths are not of its files."""
+    return any(
+        isinstance(node, ast.Attribute | ast.Name) and last_name(node) in _ELSEWHERE for node in ast.walk(module)
+    )
 
 
 def holds_check(nodes: list[ast.stmt]) -> bool:
@@ -71,14 +76,14 @@ def _of_mark(node: ast.Attribute) -> Iterator[Problem]:
         yield Problem(node.lineno, f"`{name or node.attr}` keeps a test from counting; remove the mark")
 
 
-def _of_call(node: ast.Call, goes_elsewhere: bool) -> Iterator[Problem]:
+def _of_call(node: ast.Call, is_elsewhere: bool) -> Iterator[Problem]:
     name = dotted(node.func)
     if name in _SKIPPING:
         yield Problem(node.lineno, f"`{name}` keeps a test from counting; remove it")
     elif name in _EXITS or (name in ("os.kill", "os.killpg") and node.args and _is_oneself(node.args[0])):
         yield Problem(node.lineno, f"`{name}` can end the test run; remove it")
     elif place := _written_place(node, name):
-        if place.startswith(("/tmp/", "/dev/null")) or (goes_elsewhere and not place.startswith(("/", "~"))):
+        if place.startswith(("/tmp/", "/dev/null")) or (is_elsewhere and not place.startswith(("/", "~"))):
             return
         yield Problem(node.lineno, f"writes to {place[:60]!r}; write below the fixture `tmp_path`")
 

@@ -19,6 +19,7 @@ from agentos.inspection.parsing import (
     parse_python,
 )
 from agentos.inspection.stubs import stubs
+from agentos.inspection.tampering import runner_uses, tampering
 
 IGNORE_ALLOWANCE = 3
 """How many silenced warnings a change may add."""
@@ -45,8 +46,11 @@ class SourceReport:
     notes: tuple[Problem, ...] = ()
 
 
-def inspect_source(text: str, path: str, base_text: str | None = None) -> SourceReport:
-    """Return what a file does wrong that the file it replaces did not do as well."""
+def inspect_source(text: str, path: str, base_text: str | None = None, *, extends_pytest: bool = False) -> SourceReport:
+    """Return what a file does wrong that the file it replaces did not do as well.
+
+    Only a file that used the test runner before, or one of a repository that `extends_pytest`, may do so.
+    """
     module = parse_python(text)
     if isinstance(module, Problem):
         return SourceReport(path, (module,))
@@ -54,6 +58,7 @@ def inspect_source(text: str, path: str, base_text: str | None = None) -> Source
     base_module = base if isinstance(base, ast.Module) else None
     try:
         problems = new_only(_faults(module, text), _faults(base_module, base_text or "") if base_module else ())
+        problems += _reaching(module, base_module, extends_pytest)
         problems += _floods(text, base_text or "")
         problems += lost_guards(module, base_module) if base_module else []
         notes = new_only(_remarks(module), _remarks(base_module) if base_module else ())
@@ -69,6 +74,15 @@ def _faults(module: ast.Module, text: str) -> Iterator[Problem]:
         yield from _of_comment(line, comment)
     for node in ast.walk(module):
         yield from _of_node(node)
+
+
+def _reaching(module: ast.Module, base: ast.Module | None, extends_pytest: bool) -> list[Problem]:
+    """Return where a file reaches for what judges it, in ways that it did not before: a debugger may go on to trace."""
+    before = {problem.text for problem in tampering(base)} if base else set()
+    found = [problem for problem in tampering(module) if problem.text not in before]
+    if extends_pytest or (base and runner_uses(base)):
+        return found
+    return found + runner_uses(module)
 
 
 def _of_comment(line: int, comment: str) -> Iterator[Problem]:
@@ -97,8 +111,6 @@ def _of_node(node: ast.AST) -> Iterator[Problem]:
             yield Problem(node.lineno, "looks into `sys.modules`: code may not tell whether it is being tested")
         case ast.Call(func=func) if dotted(func) in _CALLERS:
             yield Problem(node.lineno, f"`{dotted(func)}` inspects the caller; behave the same for every caller")
-        case ast.Import(names=names) if any(alias.name.partition(".")[0] in ("pytest", "_pytest") for alias in names):
-            yield Problem(node.lineno, "imports pytest outside the tests; remove it")
         case ast.Expr(value=ast.Constant(value=str(text))) if not is_docstring_like(text) and _is_elided(text):
             yield Problem(node.lineno, "a string stands for code that is left out; give the whole file")
         case _:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from agentos.inspection.assertions import immutable_literal, tautology, unittest_assertion
 from agentos.inspection.collection import TestFunction, assigned_names, build_graph, collect_tests
-from agentos.inspection.conduct import is_check, misconduct
+from agentos.inspection.conduct import goes_elsewhere, is_check, misconduct
 from agentos.inspection.parsing import (
     Function,
     Problem,
@@ -19,6 +19,7 @@ from agentos.inspection.parsing import (
     own_nodes,
     parse_python,
 )
+from agentos.inspection.peeking import peeking
 from agentos.inspection.touching import toucher
 
 _RAISES = frozenset({"pytest.raises", "raises", "self.assertRaises", "self.assertRaisesRegex"})
@@ -66,6 +67,12 @@ def inspect_tests(text: str, path: str, packages: Collection[str] = (), base_tex
         return TestInventory(path, problems=(Problem(1, "is nested too deeply to be read; make it flatter"),))
 
 
+def inspect_support(text: str) -> tuple[Problem, ...]:
+    """Return what is wrong with a file that serves tests and holds none: fixtures, helpers, a `conftest.py`."""
+    module = parse_python(text)
+    return (module,) if isinstance(module, Problem) else tuple(sorted(set(misconduct(module)), key=lambda p: p.line))
+
+
 def scenario_of(name: str) -> str:
     """Return the scenario that a test is for: "010" for `TestExport::test_010_quotes`, empty when it names none."""
     first = name.rpartition("::")[2].partition("[")[0].removeprefix("test").lstrip("_").partition("_")[0]
@@ -86,7 +93,7 @@ def _inspect(module: ast.Module, path: str, packages: frozenset[str]) -> TestInv
     checking = graph.reaching(lambda node: any(is_check(part) for part in _live_nodes(node)))
     touching = graph.reaching(toucher(module, packages)) if packages else None
     constants = _constants(module)
-    problems = set(misconduct(module))
+    problems = {*misconduct(module), *peeking(module, packages, goes_elsewhere(module))}
     if not tests:
         problems.add(Problem(1, "holds no test; write functions whose names begin with `test_`"))
     problems |= set(_repeats(tests))

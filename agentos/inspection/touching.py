@@ -53,7 +53,7 @@ def _names_of(module: ast.Module, packages: frozenset[str]) -> tuple[frozenset[s
     names: set[str] = set()
     imports_all = False
     for node in ast.walk(module):
-        for name, origin in _imported(node):
+        for name, origin in imported(node):
             if origin == "." or origin in packages or origin.partition(".")[0] in (*packages, *_SUPPORT):
                 imports_all = imports_all or name == "*"
                 names.add(name)
@@ -67,7 +67,8 @@ def _names_of(module: ast.Module, packages: frozenset[str]) -> tuple[frozenset[s
     return frozenset(names), imports_all
 
 
-def _imported(node: ast.AST) -> Iterator[tuple[str, str]]:
+def imported(node: ast.AST) -> Iterator[tuple[str, str]]:
+    """Yield each name that a node imports with the module that it is from, a dot for one of the same package."""
     if isinstance(node, ast.Import):
         for alias in node.names:
             yield alias.asname or alias.name.partition(".")[0], alias.name

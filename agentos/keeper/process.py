@@ -20,6 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from agentos.keeper.processor import processor_seconds
 from agentos.keeper.tree import count_tasks_of_user, list_descendants
 from agentos.keeper.watch import THREADS_PER_PROCESS, Watch
 
@@ -32,7 +33,7 @@ _PATIENCE = 5.0
 _LEAP = 512 * 1024**2
 _MARGIN = 64
 """Room above a limit, so that who goes beyond is seen and named before the kernel refuses more."""
-_SIGNAL_REASONS = {signal.SIGXFSZ: "too-much-disk", signal.SIGXCPU: "timed-out", signal.SIGKILL: "killed"}
+_SIGNAL_REASONS = {signal.SIGXFSZ: "too-much-disk", signal.SIGXCPU: "out-of-processor-time", signal.SIGKILL: "killed"}
 
 _libc = ctypes.CDLL(None)
 
@@ -147,7 +148,7 @@ def _arrange_descriptors(starting: int, kept: list[int]) -> None:
 def _limit(limits: dict[str, Any]) -> None:
     wanted = {
         resource.RLIMIT_CORE: 0,
-        resource.RLIMIT_CPU: limits["cpu_seconds"],
+        resource.RLIMIT_CPU: processor_seconds(limits["seconds"], limits["cpu_seconds"]),
         resource.RLIMIT_FSIZE: limits["file_size"],
         resource.RLIMIT_NOFILE: limits["open_files"],
         # Not the address space: many programs reserve far more of that than they use. This one, of one process, is

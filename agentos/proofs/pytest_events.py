@@ -19,6 +19,7 @@ REPORT_LIMIT = 64_000_000
 _TAIL_LINES = 15
 _USAGE_ERROR = 4
 _NOTHING_RAN = 5
+_LEAVE_ALONE = "code and tests must leave the test runner as it is"
 
 Event = Mapping[str, Any]
 
@@ -80,6 +81,8 @@ class Progress:
         self.start: Event | None = None
         self.end: Event | None = None
         self.after_end = 0
+        self.guarded = 0
+        self.tampered = ""
         self._errors: list[Event] = []
         for event in events:
             if self.end is not None:
@@ -107,6 +110,10 @@ class Progress:
                 self._take_phase(event)
             case "finish":
                 self.finished.append(event["number"])
+            case "guarded":
+                self.guarded += event["tests"]
+            case "tampered":
+                self.tampered = self.tampered or f"{_name(event['what'])} was replaced, seen {_name(event['moment'])}"
             case "end":
                 self.end = event
             case other:
@@ -168,6 +175,8 @@ class Progress:
         """Return what in the report does not fit together, empty when all of it does."""
         if self.start is None or self.selected is None or self.end is None or self.after_end:
             return "the report has no proper beginning or end"
+        if self.guarded != len(self.finished):
+            return "not every test was watched"
         if sorted(self.finished) != sorted(self.selected) or self.begun != self.finished:
             return "not every selected test ended exactly once"
         if any(not _is_complete(self.phases.get(number, [])) for number in self.selected):
@@ -194,6 +203,8 @@ def _problem(progress: Progress, ended: Ended, damage: str) -> str:
         return f"the tests were stopped{where}: {_text(ended.reason)}"
     if damage:
         return damage + where
+    if progress.tampered:
+        return f"what decides about the tests was tampered with: {progress.tampered}; {_LEAVE_ALONE}"
     if progress.end is None:
         conftest_failed = progress.selected is None and progress.errors and not progress.tests
         if conftest_failed and ended.code == _USAGE_ERROR:

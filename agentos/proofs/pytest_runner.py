@@ -132,8 +132,8 @@ def _read(path: Path) -> str:
 
 
 def _has_test_file(folder: Path) -> bool:
-    """Look for files named as tests are; in folders below those of tests too, a level at most."""
-    for pattern in ("", "tests/", "test/", "tests/*/", "test/*/", "*/tests/", "src/*/tests/"):
+    """Look for files named as tests are: among tests, a level below them, or beside the code."""
+    for pattern in ("", "tests/", "test/", "tests/*/", "test/*/", "*/tests/", "src/*/tests/", "*/", "*/*/", "*/*/*/"):
         for name in ("test_*.py", "*_test.py"):
             if next(folder.glob(pattern + name), None):
                 return True

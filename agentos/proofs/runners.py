@@ -48,6 +48,11 @@ def find_runner(folder: Path) -> TestRunner:
     raise BadInput(f"{folder.name}: no tests of a known kind ({names}); add a configuration or a tests folder for one")
 
 
+def has_runner(folder: Path) -> bool:
+    """Tell whether there is anything in the folder that one of the runners would run."""
+    return any(runner.recognises(folder) for runner in RUNNERS)
+
+
 async def run_tests(runner: TestRunner, request: RunRequest, execute: Execute) -> TestRun:
     """Run the tests once and return what that showed."""
     invocation = runner.prepare(request)

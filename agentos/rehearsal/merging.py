@@ -7,15 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agentos.worktrees.git import Git, GitError
+from agentos.worktrees.git import Git
 from agentos.worktrees.hardening import NOBODY
-from agentos.worktrees.names import checked_commit, os_text
+from agentos.worktrees.merging import MERGED_AT, merge_trees
+from agentos.worktrees.names import checked_commit
 from agentos.worktrees.repository import identity_variables, tree_of
-
-_OUTPUT_LIMIT = 4_000_000
-_MOST_FILES = 1_000
-_WHEN = 0
-"""The time of every merge: the same items give the same commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +36,7 @@ def set_apart(git: Git, objects: Path) -> Git:
     store = str(git.git_dir / "objects")
     quoted = store.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     (objects / "info" / "alternates").write_bytes(os.fsencode(f'"{quoted}"\n'))
-    return git.with_variables(GIT_OBJECT_DIRECTORY=str(objects), **identity_variables(NOBODY, _WHEN))
+    return git.with_variables(GIT_OBJECT_DIRECTORY=str(objects), **identity_variables(NOBODY, MERGED_AT))
 
 
 class Merges:
@@ -75,22 +71,8 @@ class Merges:
 
     def _merge(self, base: str, item: str) -> Joined:
         tip = checked_commit(self._commits[item])
-        tree, files = self._merge_trees(base, tip)
-        if files is not None:
-            return Joined(base, item, files)
+        merged = merge_trees(self.git, base, tip)
+        if not merged.tree:
+            return Joined(base, item, merged.conflicts)
         message = f"Rehearse the merge of item {item}\n".encode()
-        return Joined(self.git.line("commit-tree", tree, "-p", base, "-p", tip, data=message))
-
-    def _merge_trees(self, base: str, tip: str) -> tuple[str, tuple[str, ...] | None]:
-        """Return the merged tree, and the files with conflicts when there are any."""
-        arguments = ("merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", "--allow-unrelated-histories")
-        printed = b""
-        try:
-            with self.git.start(*arguments, base, tip) as output:
-                printed = output.read(_OUTPUT_LIMIT)
-        except GitError as error:
-            if error.code != 1 or not printed:
-                raise
-            names = dict.fromkeys(name for name in printed.split(b"\0")[1:] if name)
-            return "", tuple(os_text(name) for name in names)[:_MOST_FILES]
-        return printed.partition(b"\0")[0].decode(), None
+        return Joined(self.git.line("commit-tree", merged.tree, "-p", base, "-p", tip, data=message))

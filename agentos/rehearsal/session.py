@@ -17,7 +17,7 @@ from agentos.rehearsal.rehearsing import Rehearsing, Settled
 from agentos.rehearsal.report import Entry, Report, Standing
 from agentos.rehearsal.search import Failures
 from agentos.rehearsal.suite import OutOfRuns, Result, Suite
-from agentos.sandbox import find_sandbox
+from agentos.sandbox import Limits, find_sandbox
 from agentos.worktrees.git import Git
 from agentos.worktrees.repository import find_repository, resolve_commit
 
@@ -35,6 +35,8 @@ class Request:
     onto: str = "HEAD"
     most_runs: int = MOST_RUNS
     """How often the suite may be run."""
+    test_timeout: float = 300.0
+    """Seconds that one run may take."""
 
 
 async def rehearse(
@@ -71,7 +73,8 @@ async def _try_out(
         sandbox = find_sandbox(os.environ if environ is None else environ)
         for weakness in sandbox.weaknesses:
             say(f"the {sandbox.name} sandbox does not protect: {weakness}")
-        suite = Suite(apart, sandbox, home.root / "environments", folder, request.most_runs, say)
+        limits = Limits(seconds=request.test_timeout)
+        suite = Suite(apart, sandbox, limits, home.root / "environments", folder, request.most_runs, say)
         trial = _Trial(merges, suite, request.onto)
         settled = await Rehearsing(found.candidates, merges, trial).settle()
         return replace(

@@ -6,12 +6,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agentos.environments import Environment, Needs, open_environment, project_metadata, read_needs
-from agentos.errors import BadInput
+from agentos.environments import (
+    Environment,
+    Needs,
+    is_asked_by_others,
+    open_environment,
+    project_metadata,
+    read_needs,
+)
+from agentos.errors import BadInput, ItemError
 from agentos.proofs.causes import name_cause
 from agentos.proofs.runs import Outcome, TestRun
 from agentos.rehearsal.lodging import clear
-from agentos.sandbox import Sandbox
+from agentos.sandbox import Limits, Sandbox
 from agentos.testbench import Setting, run_in_sandbox
 from agentos.worktrees.git import Git
 from agentos.worktrees.storing import list_tree
@@ -19,6 +26,10 @@ from agentos.worktrees.writing import write_entries
 
 WHOLE_SUITE = "the whole suite"
 _RED = frozenset({Outcome.FAILED, Outcome.ERROR, Outcome.UNFINISHED})
+
+
+class _CannotInstall(Exception):
+    """What some items ask for cannot be installed."""
 
 
 class OutOfRuns(Exception):
@@ -58,10 +69,18 @@ class Suite:
     """Runs of the suite on files of commits; the same files are run once."""
 
     def __init__(
-        self, git: Git, sandbox: Sandbox, environments: Path, folder: Path, most: int, say: Callable[[str], None]
+        self,
+        git: Git,
+        sandbox: Sandbox,
+        limits: Limits,
+        environments: Path,
+        folder: Path,
+        most: int,
+        say: Callable[[str], None],
     ) -> None:
         self._git = git
         self._sandbox = sandbox
+        self._limits = limits
         self._environments = environments
         self._folder = folder
         self._most = most
@@ -82,23 +101,36 @@ class Suite:
 
     async def _run(self, commit: str) -> Result:
         """Run in files that are written anew: what an earlier run did to its own must not be seen here."""
-        setting = Setting(self._folder / "files", self._folder / "tests", self._folder / "metadata")
+        places = (self._folder / "files", self._folder / "tests", self._folder / "metadata")
+        setting = Setting(*places, limits=self._limits)
         staging = self._folder / "staging"
         for place in (setting.folder, staging, setting.metadata):
             clear(place)
         for place in (setting.folder, staging):
             place.mkdir(mode=0o700)
         write_entries(self._git, setting.folder, list_tree(self._git, commit), staging)
-        environment = await self._open_environment(setting.folder)
         project_metadata(setting.folder, setting.metadata)
         try:
+            environment = await self._open_environment(setting.folder, commit)
             return read_result(await run_in_sandbox(self._sandbox, environment, setting))
-        except BadInput as error:
+        except (BadInput, _CannotInstall) as error:
             return Result({WHOLE_SUITE: str(error)}, problem=str(error))
 
-    async def _open_environment(self, folder: Path) -> Environment:
+    async def _open_environment(self, folder: Path, commit: str) -> Environment:
         """Return the environment that these files ask for; most merges ask for the same one as the last."""
         needs = read_needs(folder)
+        if is_asked_by_others(needs, self._git, commit):
+            # What a branch has asked for may be installed, but must not run code of its own on the way.
+            needs = read_needs(folder, only_wheels=True)
         if self._environment is None or self._environment[0] != needs:
-            self._environment = needs, await open_environment(needs, self._environments, log=self._say)
+            self._environment = needs, await self._build_environment(needs)
         return self._environment[1]
+
+    async def _build_environment(self, needs: Needs) -> Environment:
+        try:
+            return await open_environment(needs, self._environments, log=self._say)
+        except ItemError as error:
+            if needs.only_wheels:
+                # The target may do very well: whose dependencies they are is found out like everything else.
+                raise _CannotInstall(str(error)) from error
+            raise

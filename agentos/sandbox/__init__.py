@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from agentos.errors import ItemError, UsageError
+from agentos.keeper.processor import processor_seconds
 from agentos.wording import describe_seconds
 
 VARIABLE = "AGENTOS_SANDBOX"
@@ -30,8 +31,8 @@ class Limits:
     """What a command may use; sizes are in bytes."""
 
     seconds: float = 300.0
-    cpu_seconds: int = 600
-    """Of one process."""
+    cpu_seconds: int = 0
+    """Of one process; 0 for what suits `seconds`."""
     memory: int = 2 * 1024**3
     """Of all processes together."""
     processes: int = 256
@@ -46,6 +47,11 @@ class Limits:
     flood: int = 200 * MEGABYTE
     """Printed in all before it is ended."""
     open_files: int = 1024
+
+    @property
+    def processor_seconds(self) -> int:
+        """How long one process may compute."""
+        return processor_seconds(self.seconds, self.cpu_seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +78,7 @@ class Reason(StrEnum):
     ENDED = "ended"
     """By itself, well or badly."""
     TIMED_OUT = "timed-out"
+    OUT_OF_PROCESSOR_TIME = "out-of-processor-time"
     OUT_OF_MEMORY = "out-of-memory"
     TOO_MANY_PROCESSES = "too-many-processes"
     TOO_MUCH_OUTPUT = "too-much-output"
@@ -110,6 +117,9 @@ class Finished:
         return {
             Reason.ENDED: f"ended with exit code {self.code}",
             Reason.TIMED_OUT: f"ran longer than {describe_seconds(limits.seconds)} and was ended",
+            Reason.OUT_OF_PROCESSOR_TIME: (
+                f"computed for more than {describe_seconds(limits.processor_seconds)} of processor time and was ended"
+            ),
             Reason.OUT_OF_MEMORY: f"used more than {limits.memory / MEGABYTE:,.0f} MB of memory and was ended",
             Reason.TOO_MANY_PROCESSES: f"started more than {limits.processes} processes and was ended",
             Reason.TOO_MUCH_OUTPUT: f"printed more than {limits.flood / MEGABYTE:,.0f} MB and was ended",

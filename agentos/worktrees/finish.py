@@ -6,7 +6,8 @@ from agentos.worktrees.git import Git, WorktreeConflict
 from agentos.worktrees.names import checked_commit
 from agentos.worktrees.registration import clear_index_lock, find_entry
 from agentos.worktrees.repository import change_refs, identity_variables, read_identity, read_ref, tree_of
-from agentos.worktrees.snapshots import COMMITTED, bring_back, commit_tree, refs_of
+from agentos.worktrees.snapshots import COMMITTED, bring_back, commit_tree
+from agentos.worktrees.stacking import numbered_commits
 from agentos.worktrees.worktree import Worktree, working_on
 
 _MESSAGE_LIMIT = 100_000
@@ -33,8 +34,8 @@ def commit_to_branch(worktree: Worktree, snapshot: str, message: str, when: int)
 def _advance(git: Git, worktree: Worktree, snapshot: str, message: str, when: int) -> str:
     tip = read_ref(git, worktree.branch_ref)
     tree = tree_of(git, snapshot)
-    kept = refs_of(git, worktree)
-    ours = {entry.commit for ref, entry in kept.items() if ref.startswith(f"{worktree.refs}/{COMMITTED}-")}
+    numbered = numbered_commits(git, worktree.item)
+    ours = frozenset(numbered.values())
     if tip != worktree.base and tip not in ours:
         state = "is gone" if not tip else "has commits that AgentOS did not make"
         raise WorktreeConflict(f"{worktree.branch}: {state}; the work is kept as {snapshot[:12]}, see agentos salvage")
@@ -42,8 +43,9 @@ def _advance(git: Git, worktree: Worktree, snapshot: str, message: str, when: in
         return tip
     author = git.with_variables(**identity_variables(read_identity(worktree.find()), when))
     commit = commit_tree(author, tree, tip, _clean(message, worktree))
-    ref = f"{worktree.refs}/{COMMITTED}-{len(ours) + 1}"
-    if commit in ours or change_refs(author, (ref, commit, ""), (worktree.branch_ref, commit, tip)):
+    note = (f"{worktree.refs}/{COMMITTED}-{max(numbered, default=0) + 1}", commit, "")
+    advance = (worktree.branch_ref, commit, tip)
+    if change_refs(author, advance) if commit in ours else change_refs(author, note, advance):
         return commit
     raise WorktreeConflict(f"{worktree.branch}: was moved by somebody else meanwhile; start again")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from agentos.errors import BadInput
 from agentos.files import make_private_directory
 from agentos.worktrees.git import Git, WorktreeConflict
+from agentos.worktrees.merging import join
 from agentos.worktrees.names import BRANCHES, REFS, checked_branch, checked_item
 from agentos.worktrees.registration import (
     add_entry,
@@ -23,12 +24,14 @@ from agentos.worktrees.repository import (
     LOCK_FILE,
     change_refs,
     find_repository,
+    is_ancestor,
     locked,
     read_ref,
     resolve_commit,
     tree_of,
 )
 from agentos.worktrees.snapshots import LATEST, OPENED, bring_back, commit_tree, describe_item, refs_of
+from agentos.worktrees.stacking import is_taken_up, latest_commit
 from agentos.worktrees.worktree import UNFILLED, Worktree, working_on
 
 
@@ -38,9 +41,9 @@ def open_worktree(
     """Return the worktree of an item, with its files as they were left.
 
     The first time the branch is made from `base`; after that the branch and the base of the first time count, and
-    what is returned says so, unless work on the item begins anew and its branch has nothing of ours yet. A folder that
-    vanished is filled from the last snapshot. Whatever is not ours (a folder in the way, a branch with other commits
-    or in use elsewhere) is left untouched, and said.
+    what is returned says so, unless work on the item begins anew and its branch has nothing of ours, or nothing that
+    has not been merged. A folder that vanished is filled from the last snapshot. Whatever is not ours (a folder in the
+    way, a branch with other commits or in use elsewhere) is left untouched, and said.
     """
     checked_item(item)
     checked_branch(branch)
@@ -49,14 +52,20 @@ def open_worktree(
     make_private_directory(folder.parent)
     folder = folder.parent.resolve() / folder.name
     with locked(git, found.git_dir / LOCK_FILE, str(found.path)) as held:
-        worktree = read_record(held, str(found.path), str(folder), item)
-        if worktree is None:
-            worktree = Worktree(str(found.path), str(folder), item, branch, resolve_commit(held, base))
-        elif begins:
-            worktree = _move_base(held, worktree, resolve_commit(held, base))
+        known = read_record(held, str(found.path), str(folder), item)
+        worktree = known or Worktree(str(found.path), str(folder), item, branch, resolve_commit(held, base))
         with working_on(worktree) as (inner, staging):
-            _open(inner.holding(*held.held), worktree, staging)
+            both = inner.holding(*held.held)
+            if known and begins:
+                worktree = _move_base(both, worktree, resolve_commit(held, base))
+            _open(both, worktree, staging)
     return worktree
+
+
+def is_opened(repository: Path, item: str) -> bool:
+    """Tell whether an item has its branch and its base already, so that no other base is wanted to go on with it."""
+    found = find_repository(repository)
+    return read_record(found.git(), str(found.path), str(found.git_dir / "none"), item) is not None
 
 
 def read_record(git: Git, repository: str, folder: str, item: str) -> Worktree | None:
@@ -75,13 +84,7 @@ def read_record(git: Git, repository: str, folder: str, item: str) -> Worktree |
 
 def _open(git: Git, worktree: Worktree, staging: Path) -> None:
     tip = read_ref(git, worktree.branch_ref)
-    if tip:
-        _check_tip(git, worktree, tip)
-    entry = _find_ours(git, worktree)
-    _check_place(git, worktree, entry)
-    if entry is not None:
-        mend_entry(entry, worktree.path, worktree.branch)
-        _check_head(git, worktree, entry)
+    entry = _claim(git, worktree, tip)
     if not tip:
         _make_branch(git, worktree)
     # Until everything is in its place the files are those of nobody's choice, also after a kill.
@@ -100,6 +103,18 @@ def _open(git: Git, worktree: Worktree, staging: Path) -> None:
         git.at(entry, worktree.path).run("read-tree", worktree.branch_ref)
     _note(git, worktree)
     unfilled.unlink(missing_ok=True)
+
+
+def _claim(git: Git, worktree: Worktree, tip: str) -> Path | None:
+    """Return the folder's entry, mended, None when there is none; refuse where something is not ours."""
+    if tip:
+        _check_tip(git, worktree, tip)
+    entry = _find_ours(git, worktree)
+    _check_place(git, worktree, entry)
+    if entry is not None:
+        mend_entry(entry, worktree.path, worktree.branch)
+        _check_head(git, worktree, entry)
+    return entry
 
 
 def _has_files(path: Path) -> bool:
@@ -156,17 +171,45 @@ def _check_tip(git: Git, worktree: Worktree, tip: str) -> None:
 
 
 def _move_base(git: Git, worktree: Worktree, base: str) -> Worktree:
-    """Have a branch without work begin at another commit, as what it builds on may have been finished since."""
-    if base == worktree.base or read_ref(git, worktree.branch_ref) != worktree.base or not worktree.path.is_dir():
+    """Have a branch begin at another commit, as what it builds on, or it itself, may have been merged since."""
+    tip = read_ref(git, worktree.branch_ref)
+    _claim(git, worktree, tip)
+    start = _find_start(git, worktree, tip, base)
+    if start in ("", worktree.base):
         return worktree
-    moved = replace(worktree, base=base)
+    moved = replace(worktree, base=start)
     # Branch and note move together; until the index follows them, the folder counts as not yet filled.
     worktree.beside(UNFILLED).touch(mode=0o600)
     note = f"{worktree.refs}/{OPENED}"
-    changes = ((worktree.branch_ref, base, worktree.base), (note, _write_note(git, moved), read_ref(git, note)))
+    changes = ((worktree.branch_ref, start, tip), (note, _write_note(git, moved), read_ref(git, note)))
     if not change_refs(git, *changes):
         raise WorktreeConflict(f"{worktree.branch}: was changed by another process; start again")
     return moved
+
+
+def _find_start(git: Git, worktree: Worktree, tip: str, base: str) -> str:
+    """Return where a branch is to begin, empty when it has work on it that was not merged.
+
+    Work that was merged as other commits stays in its history, with the files of the base: so the branch can still be
+    pushed to where it was pushed before, which is never done by force.
+    """
+    is_bare = tip == worktree.base
+    work = _finished_in(git, worktree.item, tip) if is_bare else tip
+    if not is_bare and not _is_merged(git, work, resolve_commit(git)):
+        return ""
+    if not work or is_ancestor(git, work, base):
+        return base
+    return join(git, base, [work], f"Go on with item {worktree.item} where its work was merged\n")
+
+
+def _finished_in(git: Git, item: str, tip: str) -> str:
+    """Return the last that was put on the item's branch if a commit has it, else nothing."""
+    finished = latest_commit(git, item)
+    return finished if finished and is_ancestor(git, finished, tip) else ""
+
+
+def _is_merged(git: Git, work: str, head: str) -> bool:
+    return is_ancestor(git, work, head) or is_taken_up(git, head, work)
 
 
 def _note(git: Git, worktree: Worktree) -> None:

@@ -68,20 +68,20 @@ def take(worktree: Worktree, name: str, *, also: Iterable[str] = (), with_ignore
         return snapshot
 
 
-def restore(worktree: Worktree, commit: str) -> Restored:
+def restore(worktree: Worktree, commit: str, *, with_ignored: bool = False) -> Restored:
     """Make the files exactly those of a snapshot; what is there and differs is saved first.
 
-    What no snapshot can hold, or what git ignores, stays where it is.
+    What no snapshot can hold, or what git ignores, stays where it is; with `with_ignored` only caches do.
     """
     checked_commit(commit)
     with working_on(worktree) as (git, staging):
-        return bring_back(git, worktree, commit, staging)
+        return bring_back(git, worktree, commit, staging, with_ignored=with_ignored)
 
 
-def bring_back(git: Git, worktree: Worktree, commit: str, staging: Path) -> Restored:
+def bring_back(git: Git, worktree: Worktree, commit: str, staging: Path, *, with_ignored: bool = False) -> Restored:
     """Restore under a lock that is held already."""
     wanted = list_tree(git, commit)
-    present = look_at(git, worktree, also=wanted)
+    present = look_at(git, worktree, also=wanted, with_ignored=with_ignored)
     _check_saved(worktree, present, wanted)
     changed = {path: entry for path, entry in wanted.items() if present.entries.get(path) != entry}
     gone = [path for path in present.entries if path not in wanted]

@@ -2,57 +2,120 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from agentos.worktrees.git import Git, GitError, WorktreeConflict
-from agentos.worktrees.hardening import NOBODY
+from agentos.worktrees.git import Git, WorktreeConflict
+from agentos.worktrees.merging import Merged, adds_nothing, commit_merge, had_it_before, is_evident, join, merge_trees
 from agentos.worktrees.names import REFS, checked_item
-from agentos.worktrees.repository import find_repository, identity_variables, is_ancestor, resolve_commit
+from agentos.worktrees.repository import find_repository, is_ancestor, resolve_commit
 from agentos.worktrees.snapshots import COMMITTED
 
-MERGED_AT = 0
-"""The time of a merge that only serves as a base: the same parents give the same commit."""
+_MOST_NAMED = 3
+_COMMITS_LIMIT = 64_000_000
 
 
-def find_base(repository: Path, items: Iterable[str]) -> str:
+def find_base(repository: Path, items: Iterable[str], say: Callable[[str], None] | None = None) -> str:
     """Return the head, or the finished work of the given items where the head has not got it yet.
 
-    Work of several is merged into a commit of nobody's branch; that it can be is what the plan is for.
+    Work of several is merged into a commit of nobody's branch; that it can be is what the plan is for. What the user
+    has merged in whatever way counts as it is in the head, and `say` is told where it differs from what was built.
     """
     git = find_repository(repository).git()
-    base = resolve_commit(git)
-    tips = [tip for item in items if (tip := latest_commit(git, item)) and not is_ancestor(git, tip, base)]
-    for tip in _outermost(git, list(dict.fromkeys(tips))):
-        base = _merge(git, base, tip)
+    head = resolve_commit(git)
+    tips = {tip: item for item in items if (tip := latest_commit(git, item)) and not is_ancestor(git, tip, head)}
+    if not tips:
+        return head
+    taken: list[str] = []
+    for tip in _oldest_first(git, head, tips):
+        if is_taken_up(git, head, tip, taken):
+            if say and not adds_nothing(git, join(git, head, taken), tip):
+                say(f"item {tips[tip]} is in the head already and was changed there; this one builds on it as it is")
+            taken.append(tip)
+    left = [tip for tip in _outermost(git, list(tips)) if tip not in taken]
+    known = [tip for tip in taken if any(is_ancestor(git, tip, other) for other in left)]
+    base = start = join(git, head, known)
+    for number, tip in enumerate(left):
+        merged = _merge(git, base, tip)
+        if not merged:
+            raise WorktreeConflict(_explain(git, start, tip, left[:number], tips))
+        base = merged
     return base
+
+
+def is_taken_up(git: Git, head: str, tip: str, known: Sequence[str] = ()) -> bool:
+    """Tell whether the user has merged a finished item, be it as other commits and with changes.
+
+    `known` are commits of which that is settled already.
+    """
+    if had_it_before(git, head, tip, known):
+        return True
+    joined = join(git, head, known)
+    return not merge_trees(git, joined, tip).tree and is_evident(git, joined, tip)
 
 
 def latest_commit(git: Git, item: str) -> str:
     """Return what was last put on an item's branch, empty when nothing was."""
+    numbered = numbered_commits(git, item)
+    return numbered[max(numbered)] if numbered else ""
+
+
+def numbered_commits(git: Git, item: str) -> Mapping[int, str]:
+    """Return all that was ever put on an item's branch."""
     prefix = f"{REFS}/{checked_item(item)}/{COMMITTED}-"
     lines = git.run("for-each-ref", "--format=%(refname) %(objectname)", "--", f"{REFS}/{item}/").decode().split("\n")
-    numbered = [
-        (int(ref.removeprefix(prefix)), commit)
+    return {
+        int(ref.removeprefix(prefix)): commit
         for ref, _, commit in (line.partition(" ") for line in lines if line)
         if ref.startswith(prefix) and ref.removeprefix(prefix).isdigit()
-    ]
-    return max(numbered)[1] if numbered else ""
+    }
 
 
-def _outermost(git: Git, tips: list[str]) -> list[str]:
+def _oldest_first(git: Git, head: str, tips: Iterable[str]) -> list[str]:
+    """Put those before the others that they are contained in."""
+    wanted = set(tips)
+    listed = git.run("rev-list", "--topo-order", "--reverse", *wanted, f"^{head}", limit=_COMMITS_LIMIT)
+    return [commit for commit in listed.decode("ascii").split() if commit in wanted]
+
+
+def _outermost(git: Git, tips: Sequence[str]) -> list[str]:
     """Leave out those that another one contains."""
-    return [tip for tip in tips if not any(other != tip and is_ancestor(git, tip, other) for other in tips)]
+    outer = set(git.run("merge-base", "--independent", *tips).decode("ascii").split())
+    return [tip for tip in tips if tip in outer]
 
 
 def _merge(git: Git, base: str, tip: str) -> str:
+    """Return a commit that has both in it, empty when they conflict."""
     if is_ancestor(git, base, tip):
         return tip
-    try:
-        tree = git.run("merge-tree", "--write-tree", base, tip).decode().split("\n")[0]
-    except GitError as error:
-        raise WorktreeConflict(
-            f"{tip[:12]} cannot be merged into {base[:12]}, on which this item has to build; merge them by hand"
-        ) from error
-    ours = git.with_variables(**identity_variables(NOBODY, MERGED_AT))
-    return ours.line("commit-tree", tree, "-p", base, "-p", tip, data=b"Base of an item that builds on others\n")
+    tree = merge_trees(git, base, tip).tree
+    return commit_merge(git, tree, (base, tip)) if tree else ""
+
+
+def _explain(git: Git, start: str, tip: str, before: Sequence[str], items: Mapping[str, str]) -> str:
+    """Say what an item conflicts with that cannot be merged: the head, or which of the others."""
+    item = items[tip]
+    alone = merge_trees(git, start, tip)
+    if not alone.tree:
+        return (
+            f"item {item}, on which this one builds, conflicts with the head{_in(alone)}; merge it by hand "
+            f"(git merge {tip[:12]}, or git merge -s ours {tip[:12]} if the head has all of it) and start again"
+        )
+    for other in before:
+        pair = merge_trees(git, other, tip)
+        if not pair.tree:
+            return (
+                f"items {items[other]} and {item}, on which this one builds, conflict with each other{_in(pair)}; "
+                f"merge both by hand (git merge {other[:12]}, then git merge {tip[:12]}) and start again"
+            )
+    others = ", ".join(items[other] for other in before)
+    return (
+        f"item {item}, on which this one builds, conflicts with what items {others} make together; "
+        f"merge them by hand (git merge {tip[:12]} last) and start again"
+    )
+
+
+def _in(merged: Merged) -> str:
+    more = len(merged.conflicts) - _MOST_NAMED
+    named = ", ".join(merged.conflicts[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return f" in {named}" if named else ""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from agentos.sandbox import Reason, Scene, find_sandbox, read_result
+from agentos.sandbox import Limits, Reason, Scene, find_sandbox, read_result
 from tests.sandbox.stage import PATIENCE, Stage, open_sandbox, wait_until
 from tests.support import ROOT
 
@@ -253,7 +253,14 @@ def test_what_a_program_without_care_writes_beyond_a_file_is_named(stage: Stage)
 
 def test_a_loop_without_end_uses_up_its_processor_time(stage: Stage) -> None:
     finished = asyncio.run(stage.run("while True: pass", cpu_seconds=1))
-    assert finished.reason is Reason.TIMED_OUT
+    assert finished.reason is Reason.OUT_OF_PROCESSOR_TIME
+    assert finished.explain() == "computed for more than 1.0 s of processor time and was ended"
+
+
+def test_processor_time_grows_with_the_time_on_the_clock() -> None:
+    assert Limits().processor_seconds == Limits(seconds=1).processor_seconds == 600
+    assert Limits(seconds=1800.5).processor_seconds == 3601
+    assert Limits(seconds=1800, cpu_seconds=7).processor_seconds == 7
 
 
 def test_of_a_long_output_the_beginning_and_the_end_are_kept(stage: Stage) -> None:

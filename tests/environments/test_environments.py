@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import importlib.metadata
+import importlib.util
 import os
 import signal
 import subprocess
@@ -17,7 +18,7 @@ import psutil
 import pytest
 
 from agentos.environments import Environment, open_environment, project_metadata, read_needs
-from agentos.environments.installing import index_redactor, mask_logins, pip_environ
+from agentos.environments.installing import PipLog, index_redactor, mask_logins, pip_environ
 from agentos.errors import BadInput, ItemError
 from tests.environments.test_needs import write
 from tests.environments.wheels import write_source, write_wheel
@@ -111,10 +112,12 @@ def test_what_is_compiled_is_found_in_one_folder_of_the_environment(tmp_path: Pa
     environment, _ = opened(tmp_path, {"requirements.txt": "sortedcontainers==0.0.7\n"})
     assert environment.bytecode
     question = "import argparse, sortedcontainers as s; print(argparse.__cached__, s.__cached__)"
-    command = [environment.python, "-X", f"pycache_prefix={environment.bytecode}", "-c", question]
+    command = [str(environment.python), "-X", f"pycache_prefix={environment.bytecode}", "-c", question]
     own, installed = map(Path, subprocess.check_output(command, text=True).split())
     assert own.is_relative_to(environment.bytecode)
-    assert own.is_file() == Path(argparse.__cached__).is_file(), "as compiled as the interpreter is"
+    assert own.is_file() == Path(importlib.util.cache_from_source(argparse.__file__)).is_file(), (
+        "as compiled as the interpreter is"
+    )
     assert installed.is_relative_to(environment.bytecode)
     assert installed.is_file()
 
@@ -271,6 +274,14 @@ def test_an_environment_whose_interpreter_is_gone_is_built_anew(tmp_path: Path) 
 def test_pip_sees_its_own_variables_and_no_keys() -> None:
     given = {"PIP_INDEX_URL": "x", "OPENAI_API_KEY": "k", "PYTHONPATH": "/evil", "HTTPS_PROXY": "p", "PATH": "/bin"}
     assert set(pip_environ(given)) & set(given) == {"PIP_INDEX_URL", "HTTPS_PROXY", "PATH"}
+
+
+def test_progress_counts_packages_and_does_not_list_them(tmp_path: Path) -> None:
+    log = PipLog(tmp_path / "log", index_redactor({}))
+    log.take(b"Collecting six (from -r requirements.txt (line 1))\n")
+    assert log.doing == "Collecting six"
+    log.take(b"Installing collected packages: six, attrs, pytest\n")
+    assert log.doing == "Installing 3 packages"
 
 
 def test_logins_in_addresses_are_masked() -> None:

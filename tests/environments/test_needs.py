@@ -108,6 +108,43 @@ def test_setup_cfg_and_tox_are_asked(tmp_path: Path) -> None:
     assert needs.sources == ("setup.cfg", "tox.ini")
 
 
+def test_a_list_that_tox_includes_is_read_and_a_missing_one_is_not(tmp_path: Path) -> None:
+    tox = "[testenv]\ndeps =\n  -r requirements-py39.txt\n  -c{toxinidir}/limits.txt\n  -r gone.txt\n  mock\n  --pre\n"
+    write(tmp_path, {"tox.ini": tox, "requirements-py39.txt": "six\n", "limits.txt": "six<2\n"})
+    needs = read_needs(tmp_path)
+    assert (needs.requirements, needs.constraints) == (("six", "mock", "pytest"), ("six<2",))
+    assert needs.sources == ("tox.ini", "requirements-py39.txt", "limits.txt")
+
+
+def test_a_list_with_hashes_is_a_lock_wherever_it_stands(tmp_path: Path) -> None:
+    project = '[project]\nname = "x"\ndependencies = ["six"]\n'
+    write(tmp_path, {"requirements-dev.txt": "six==1.16.0 --hash=sha256:aa\n", "pyproject.toml": project})
+    needs = read_needs(tmp_path)
+    assert needs.locked == ("six==1.16.0 --hash=sha256:aa",)
+    assert needs.requirements == ("six", "pytest")
+    assert needs.constraint_lines == ("six==1.16.0",)
+
+
+@pytest.mark.parametrize(
+    ("files", "plugins"),
+    [
+        ({"setup.cfg": "[tool:pytest]\naddopts = -q\n    --cov=x --cov-report=term -n2\n"}, ["cov", "xdist"]),
+        ({"tox.ini": "[pytest]\naddopts = -n auto --timeout=3 --no-header -v\n"}, ["xdist", "timeout"]),
+        ({"pytest.ini": "[pytest]\nDJANGO_SETTINGS_MODULE = a.b\ntimeout = 3\n"}, ["django", "timeout"]),
+        ({"pyproject.toml": '[tool.pytest]\naddopts = ["--covert", "--dist", "load"]\n'}, ["xdist"]),
+        ({"pyproject.toml": '[tool.pytest.ini_options]\nasyncio_mode = "auto"\ntimeout = 9\n'}, ["asyncio", "timeout"]),
+        ({"pytest.ini": "[pytest]\nrequired_plugins = pytest-mock>=3\n"}, ["mock>=3"]),
+        ({"pytest.ini": "not in any section\n[pytest]\naddopts = --cov\n"}, []),
+        ({"pyproject.toml": "[tool.pytest]\naddopts = 7\n"}, []),
+    ],
+)
+def test_plugins_that_the_settings_of_pytest_use_are_needed(
+    tmp_path: Path, files: Mapping[str, str], plugins: list[str]
+) -> None:
+    needs = read_needs(write(tmp_path, files))
+    assert needs.requirements == (*(f"pytest-{name}" for name in plugins), "pytest")
+
+
 def test_an_empty_repository_needs_the_test_tools(tmp_path: Path) -> None:
     assert read_needs(tmp_path).requirements == ("pytest",)
 

@@ -5,11 +5,20 @@ from __future__ import annotations
 import io
 import tarfile
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 
-def write_wheel(folder: Path, name: str, version: str, *, requires: tuple[str, ...] = (), body: str = "") -> Path:
-    """Write a wheel with one module of the same name."""
+def write_wheel(
+    folder: Path,
+    name: str,
+    version: str,
+    *,
+    requires: tuple[str, ...] = (),
+    body: str = "",
+    more: Mapping[str, str] | None = None,
+) -> Path:
+    """Write a wheel with one module of the same name; `{info}` in the path of a further file is its metadata folder."""
     folder.mkdir(parents=True, exist_ok=True)
     module = name.replace("-", "_")
     info = f"{module}-{version}.dist-info"
@@ -20,6 +29,7 @@ def write_wheel(folder: Path, name: str, version: str, *, requires: tuple[str, .
         f"{info}/METADATA": metadata,
         f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
+    files |= {path.format(info=info): text for path, text in (more or {}).items()}
     files[f"{info}/RECORD"] = "".join(f"{path},,\n" for path in (*files, f"{info}/RECORD"))
     path = folder / f"{module}-{version}-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as archive:

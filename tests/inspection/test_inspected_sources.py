@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentos.inspection import inspect_source
+from agentos.inspection import extends_pytest, inspect_source
 
 
 def problems_of(text: str, base: str | None = None) -> str:
@@ -38,6 +38,27 @@ FAULTY = {
     "import inspect\ndef f():\n    return inspect.stack()[1]\n": "inspects the caller",
     "import sys\ndef f():\n    return sys._getframe(1)\n": "inspects the caller",
     "import pytest\nx = 1\n": "imports pytest",
+    "from pytest import fixture\n": "imports pytest",
+    "from _pytest.python import Function\nFunction.runtest = lambda self: None\n": "imports pytest",
+    "import _pytest.runner as r\n": "imports pytest",
+    "import pluggy\n": "imports pluggy",
+    "import importlib\nm = importlib.import_module('_pytest.python')\n": "imports pytest",
+    "from importlib import import_module as load\nm = load('_py' + 'test')\n": "imports pytest",
+    "m = __import__('pytest')\n": "imports pytest",
+    "import sys\nm = sys.modules['_pytest.python']\n": "imports pytest",
+    "from sys import modules\nm = modules.pop('pluggy')\n": "imports pluggy",
+    "exec('import pytest')\n": "imports pytest",
+    "import agentos_pytest_report\n": "reports how the tests went",
+    "from agentos_line_coverage import LineCoverage\n": "reports how the tests went",
+    "import gc\nfor x in gc.get_objects():\n    print(x)\n": "`gc.get_objects` finds objects",
+    "from gc import get_referrers as who\n": "`gc.get_referrers` finds objects",
+    "import gc as g\nfind = g.get_objects\n": "`gc.get_objects` finds objects",
+    "import gc\nfind = getattr(gc, 'get_' + 'objects')\n": "`gc.get_objects` finds objects",
+    "import sys\nsys.settrace(None)\n": "how the lines that ran are counted",
+    "import sys\nf = sys.gettrace()\n": "how the lines that ran are counted",
+    "import sys\nm = sys.monitoring\n": "how the lines that ran are counted",
+    "import threading\nthreading.settrace(None)\n": "how the lines that ran are counted",
+    "def f(frame):\n    return frame.f_trace\n": "how the lines that ran are counted",
     "".join(f"x{n} = f()  # type: ignore\n" for n in range(9)): "9 more `type: ignore` comments",
     "".join(f"x{n} = f()  # noqa: E501\n" for n in range(9)): "9 more `noqa` comments",
 }
@@ -54,6 +75,12 @@ def test_what_the_base_does_too_is_not_blamed(text: str) -> None:
 
 
 FINE = (
+    "import gc\ngc.collect()\n",
+    "import sys\nme = sys.modules[__name__]\n",
+    "import importlib\ndef load(name):\n    return importlib.import_module(name)\n",
+    "import unittest\nfrom unittest import mock\n",
+    "from . import pytest_tools\nfrom .pluggy import x\n",
+    "exec('x = 1')\n",
     "from abc import ABC, abstractmethod\nclass A(ABC):\n    @abstractmethod\n    def f(self): ...\n",
     "from typing import Protocol\nclass A(Protocol):\n    def f(self) -> int: ...\n",
     "from typing import Protocol\nclass A(Protocol[T]):\n    def f(self) -> int:\n        '''Do.'''\n",
@@ -72,6 +99,36 @@ FINE = (
 @pytest.mark.parametrize("text", FINE)
 def test_honest_code_is_left_alone(text: str) -> None:
     assert problems_of(text) == ""
+
+
+PLUGIN = "import pytest\n\n\n@pytest.fixture\ndef cart():\n    return Cart()\n"
+
+
+def test_a_plugin_of_pytest_may_use_it() -> None:
+    grown = PLUGIN + "\n\nfrom _pytest.nodes import Item\n\n\ndef pytest_runtest_setup(item: Item):\n    print(item)\n"
+    assert problems_of(grown, PLUGIN) == ""
+    assert "imports pytest" in problems_of(grown, "x = 1\n")
+    assert inspect_source(grown, "shop/plugin.py", extends_pytest=True).problems == ()
+    assert inspect_source(grown + "import gc\ngc.get_objects()\n", "shop/plugin.py", extends_pytest=True).problems
+
+
+def test_a_debugger_may_go_on_to_trace() -> None:
+    tracer = "import sys\n\n\ndef start(follow):\n    sys.settrace(follow)\n"
+    assert problems_of(tracer + "\n\ndef stop():\n    sys.settrace(None)\n", tracer) == ""
+    assert "gc.get_objects" in problems_of(tracer + "\n\nimport gc\nOBJECTS = gc.get_objects()\n", tracer)
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("pyproject.toml", '[project.entry-points.pytest11]\nshop = "shop.plugin"\n'),
+        ("setup.cfg", "[options.entry_points]\npytest11 =\n    shop = shop.plugin\n"),
+        ("setup.py", "setup(entry_points={'pytest11': ['shop = shop.plugin']})\n"),
+    ],
+)
+def test_a_repository_that_declares_a_plugin_of_pytest_is_one(path: str, text: str) -> None:
+    assert extends_pytest({path: text}.get)
+    assert not extends_pytest({path: "[project]\nname = 'shop'\n"}.get)
 
 
 BASE = """\

@@ -65,6 +65,21 @@ WORTHLESS = {
     "yield cart(); assert 1 == cart()": "yields",
 }
 
+WORTHLESS |= {
+    "import inspect; assert 'Stands in' not in inspect.getsource(cart)": "reads the text of the code",
+    "from inspect import getsourcelines; assert getsourcelines(cart)[0]": "reads the text of the code",
+    "import ast, inspect; assert ast.parse(inspect.getsource(cart)).body": "reads the text of the code",
+    "assert 'x' in open('shop/cart.py').read(); cart()": "reads the text of `shop/cart.py`",
+    "assert 'x' in open(cart.__file__).read()": "reads the text of `the module under test`",
+    "from pathlib import Path; p = Path(cart.__file__); assert 'x' in p.read_text()": "reads the text of",
+    "from pathlib import Path; assert cart() in Path('src/shop/cart.py').read_text()": "reads the text of",
+    "import os; assert cart() in open(os.path.join('shop', 'cart.py')).read()": "reads the text of `shop/cart.py`",
+    "from pathlib import Path; assert cart() in (Path(__file__).parents[1] / 'shop/cart.py').read_text()": "the text",
+    "assert cart.__code__.co_consts": "compiled code",
+    "assert type(cart).__name__ != 'NotWrittenYet'": "stand-in",
+    "assert not hasattr(cart, '_make_placeholders')": "stand-in",
+}
+
 
 @pytest.mark.parametrize("line", WORTHLESS)
 def test_a_worthless_test_is_named(line: str) -> None:
@@ -133,6 +148,13 @@ HONEST = (
     function("if cart() != 1:", "    raise AssertionError('not one')"),
     "import os\ndef test_it(child):\n    os.kill(child.pid, 9)\n    assert cart(child) == 1\n",
     "from shop import *\n" + function("assert total() == 1"),
+    "import inspect\ndef helper(): ...\n" + function("assert cart(helper) == inspect.getsource(helper)"),
+    "def test_it(tmp_path):\n    cart(tmp_path)\n    assert (tmp_path / 'shop' / 'cart.py').read_text() == ''\n",
+    "def test_it(tmp_path, monkeypatch):\n    monkeypatch.chdir(tmp_path)\n    cart()\n"
+    "    assert open('shop/cart.py').read() == ''\n",
+    "from pathlib import Path\n" + function("assert cart() == (Path(cart.__file__).parent / 'data.json').read_text()"),
+    "from pathlib import Path\n" + function("assert cart() == (Path(__file__).parent / 'shop' / 'x.py').read_text()"),
+    "from pathlib import Path\n" + function("assert cart() == Path('shop/golden.txt').read_text()"),
 )
 
 

@@ -202,7 +202,9 @@ JSON = st.recursive(
     max_leaves=6,
 )
 FIELDS = ["number", "numbers", "id", "base", "file", "line", "when", "outcome", "failure", "counts", "exit", "executed"]
-KINDS = st.sampled_from(["start", "test", "error", "selected", "begin", "phase", "finish", "end", "skipped_file"])
+KINDS = st.sampled_from(
+    ["start", "test", "error", "selected", "begin", "phase", "finish", "end", "skipped_file", "guarded", "tampered"]
+)
 
 
 @given(st.lists(st.tuples(KINDS, st.dictionaries(st.sampled_from([*FIELDS, "statements"]), JSON)), max_size=6))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
+from agentos.inspection import skeletons
 from agentos.proofs import (
     CollectionError,
     FileCoverage,
@@ -67,6 +68,10 @@ MISSING = {
     "not implemented": "from pkg.present import later\ndef test_it(): later()",
     "assertion": "from pkg.present import work\ndef test_it(): assert work() == 2",
     "nothing as yet": "from pkg.present import nothing\ndef test_it(): assert len(nothing()) == 2",
+    "stand-in": "import json\nfrom pkg.stood import LIMITS\ndef test_it(): assert json.dumps(LIMITS) == '[]'",
+    "other process": "import subprocess, sys\ndef test_it():\n"
+    "    done = subprocess.run([sys.executable, '-m', 'pkg.stood'], capture_output=True)\n"
+    "    assert done.stdout.split()[0] == b'ready'",
     "did not raise": "import pytest\ndef test_it():\n    with pytest.raises(ValueError): pass",
 }
 
@@ -80,13 +85,15 @@ def later(): raise NotImplementedError
 
 
 def test_a_fault_of_the_test_is_told_from_missing_behaviour(repository: Make) -> None:
-    files = {"pkg/__init__.py": "", "pkg/present.py": PRESENT}
+    stood = skeletons({"pkg/stood.py": "Add"}, lambda _: None)
+    files = {"pkg/__init__.py": "", "pkg/present.py": PRESENT, **stood}
     for group, texts in (("fault", FAULTS), ("missing", MISSING)):
         files |= {f"test_{group}_{name.replace(' ', '_')}.py": text for name, text in texts.items()}
     run = repository(files).run()
     assert run.problem == ""
     names = [name for name in files if name.startswith("test_")]
-    refusals = judge_red(run, [f"{name}::test_it" for name in names], ["pkg.planned", "newpkg.deep", "pkg.present"])
+    planned = ["pkg.planned", "newpkg.deep", "pkg.present", "pkg.stood"]
+    refusals = judge_red(run, [f"{name}::test_it" for name in names], planned)
     refused = {refusal.subject.partition("::")[0] for refusal in refusals}
     assert refused == {name for name in names if name.startswith("test_fault")}
     assert all(refusal.reason for refusal in refusals)

@@ -233,6 +233,28 @@ def test_only_declared_files_are_measured_and_no_comment_takes_a_line_out(reposi
     assert sorted(run.coverage) == ["pkg/broken.py", "pkg/declared.py", "pkg/gone.py", "pkg/unused.py"]
 
 
+def test_names_for_type_checkers_are_not_counted_and_behaviour_under_their_name_is(repository: Make) -> None:
+    made = repository(
+        {
+            "shapes.py": """
+                import typing
+                TYPE_CHECKING = False
+                if TYPE_CHECKING:
+                    from collections.abc import Sequence
+                    Sizes: typing.TypeAlias = Sequence[int]
+                if typing.TYPE_CHECKING:
+                    import decimal
+                if TYPE_CHECKING:
+                    def area():
+                        return 1
+            """,
+            "test_it.py": "import shapes\ndef test_it(): assert shapes\n",
+        }
+    )
+    shapes = made.run(coverage=["shapes.py"]).coverage["shapes.py"]
+    assert (shapes.executed, shapes.missing) == ((1, 2, 3, 6, 8), (9, 10))
+
+
 def test_a_test_with_a_trace_function_of_its_own_costs_no_later_coverage(repository: Make) -> None:
     made = repository(
         {

@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 from agentos_exceptions import NAME_LIMIT, Describer, bound_text, cause_of, words_of  # type: ignore[import-not-found]
-from agentos_line_coverage import LineCoverage  # type: ignore[import-not-found]
+from agentos_guard import hide_from_collector, make_guard  # type: ignore[import-not-found]
+from agentos_line_coverage import LineCoverage, follow_lines  # type: ignore[import-not-found]
 
 FOLDER = "AGENTOS_REPORT_FOLDER"
 
@@ -210,8 +211,8 @@ def judge(report: Any, call: Any) -> str:
     return "failed"
 
 
-def start() -> Reporter | None:
-    """Take over the request that lies in the results folder, or do nothing when there is none."""
+def start() -> tuple[Reporter, Any] | None:
+    """Take over the request that lies in the results folder, or do nothing when there is none; return what hooks in."""
     results = os.environ.pop(FOLDER, "")
     if not results:
         return None
@@ -219,16 +220,19 @@ def start() -> Reporter | None:
     request = json.loads(request_path.read_text("utf-8"))
     request_path.unlink()
     folder = str(Path.cwd())
-    coverage = LineCoverage(folder, request["files"])
+    coverage = follow_lines(folder, request["files"])
     add = open_journal(str(Path(results, "events")), bytes.fromhex(request["key"]))
     statements = {name: sorted(each.lines) for name, each in coverage.statements.items()}
     add({"event": "start", "statements": statements, "unreadable": coverage.unreadable})
     coverage.arm()
-    return Reporter(folder, add, coverage)
+    reporter = Reporter(folder, add, coverage)
+    return reporter, make_guard(folder, add, reporter)
 
 
 def pytest_addoption(pluginmanager: Any) -> None:
     """Register the hooks, before the repository's own code is loaded."""
-    reporter = start()
-    if reporter is not None:
-        pluginmanager.register(reporter, "agentos-report")
+    hooks = start()
+    if hooks is not None:
+        pluginmanager.register(hooks[0], "agentos-report")
+        pluginmanager.register(hooks[1], "agentos-guard")
+        hide_from_collector()

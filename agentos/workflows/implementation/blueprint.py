@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePosixPath
 
 from agentos.documents.changes import is_test
 from agentos.documents.lld import Lld, coverage, parse_lld
+from agentos.documents.repository_paths import plain_path
 from agentos.errors import BadInput
 
 APPROVED = "APPROVED"
@@ -55,6 +56,17 @@ class Blueprint:
         """The declared modules that will be there when the item is done."""
         return tuple(p for p in self.sources if p.endswith(".py") and self.declared[p] is not Change.DELETE)
 
+    def measured(self, touched: Iterable[str]) -> tuple[str, ...]:
+        """Return the modules whose lines count: the declared ones, and whatever else was changed beside them."""
+        gone = {path for path, change in self.declared.items() if change is Change.DELETE}
+        more = (p for p in touched if p.endswith(".py") and not is_test(p) and p not in gone)
+        return tuple(dict.fromkeys((*self.python_sources, *more)))
+
+    @property
+    def removed_tests(self) -> tuple[str, ...]:
+        """The declared tests that are deleted on purpose."""
+        return tuple(path for path in self.tests if self.declared[path] is Change.DELETE)
+
     @property
     def provable(self) -> tuple[str, ...]:
         """The declared files that some test should notice when they are put back: all but prose and what is deleted."""
@@ -67,7 +79,7 @@ def read_blueprint(text: str, item: str) -> Blueprint:
     if lld.status.upper() != APPROVED:
         status = lld.status or "nothing"
         raise BadInput(f"its status is {status}, only approved designs are built; run lld-workflow --ids {item} first")
-    declared = {change.path: _kind(change.change) for change in lld.files}
+    declared = {plain_path(change.path): _kind(change.change) for change in lld.files}
     if not any(not is_test(path) for path in declared):
         raise BadInput("section 2.1 declares no file to build; add the table of changed files and have it reviewed")
     automatic = [scenario for scenario in lld.scenarios if not _needs_more_than_a_test(scenario.type)]
@@ -78,8 +90,8 @@ def read_blueprint(text: str, item: str) -> Blueprint:
     return Blueprint(
         title=lld.title,
         declared=declared,
-        scenarios=tuple(dict.fromkeys(scenario.id for scenario in automatic)),
-        standing=frozenset(s.id for s in automatic if _is_standing(f"{s.name} {s.type}")),
+        scenarios=tuple(dict.fromkeys(plain_id(scenario.id) for scenario in automatic)),
+        standing=frozenset(plain_id(s.id) for s in automatic if _is_standing(f"{s.name} {s.type}")),
         requirements={requirement.id: requirement.text for requirement in lld.requirements},
         covered_by=_covered_by(lld),
     )
@@ -90,7 +102,13 @@ def _is_prose(path: str) -> bool:
 
 
 def _covered_by(lld: Lld) -> dict[str, tuple[str, ...]]:
-    return {row.requirement: tuple(row.scenarios) for row in coverage(lld)}
+    return {row.requirement: tuple(map(plain_id, row.scenarios)) for row in coverage(lld)}
+
+
+def plain_id(scenario: str) -> str:
+    """Return the id of a scenario as the names of its tests hold it: `T010`, `010` and `10` are one, `1.1` is `11`."""
+    digits = "".join(letter for letter in scenario if letter in "0123456789")
+    return f"{int(digits):03d}" if digits and len(digits) < 10 else scenario
 
 
 def _kind(change: str) -> Change:

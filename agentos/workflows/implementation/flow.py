@@ -57,7 +57,7 @@ class Implementation:
             ask=ask,
             prompts=load_for_item(Path(job.publication.repository), self.workflow),
             blueprint=blueprint,
-            bench=Workbench(job, job.workshop, blueprint.title, blueprint.tests, observe),
+            bench=Workbench(job, job.workshop, blueprint, observe),
             max_iterations=job.max_rounds,
             coverage_target=job.workshop.coverage_target,
             observe=observe,

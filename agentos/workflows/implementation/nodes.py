@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from agentos.confinement.folder import AllowanceExceeded, PathRefused
 from agentos.documents.verdict import verdict_json
 from agentos.documents.verdict.model import Decision
 from agentos.proofs.runs import TestRun
@@ -48,9 +49,19 @@ class Context:
 
 
 async def load(state: ImplementationState, context: Context) -> Update:
-    """Make the worktree and the environment ready."""
+    """Make the worktree and the environment ready, and see that the repository's own tests can be run at all."""
     base = await context.bench.open()
-    return {"base": base, "snapshot": base, "material": context.bench.gather(state["source"])}
+    showing.check_texts(context.bench, context.blueprint.declared)
+    before = await context.bench.test_base()
+    proving.check_base(before)
+    material = context.bench.gather(state["source"])
+    return {
+        "base": base,
+        "snapshot": base,
+        "before": proving.as_state(before),
+        "environment": "; ".join(context.bench.environment_notes),
+        "material": material,
+    }
 
 
 async def review_plan(state: ImplementationState, context: Context) -> Update:
@@ -60,15 +71,18 @@ async def review_plan(state: ImplementationState, context: Context) -> Update:
         return {"decision": str(State.NEEDS_REVISION), "message": message, "findings": problems}
     inputs = {"item": state["item"], "design": state["source"]}
 
-    def ask(attempt: int, again: str) -> Awaitable[Completion]:
-        return _ask(context, "review", PLAN, 1, inputs, attempt=attempt, more=again, schema="verdict")
+    answers: list[Completion] = []
 
-    verdict, answer, asked = await ask_for_verdict(ask)
+    async def ask(attempt: int, again: str) -> Completion:
+        answers.append(await _ask(context, "review", PLAN, 1, inputs, attempt=attempt, more=again, schema="verdict"))
+        return answers[-1]
+
+    verdict, answer, _ = await ask_for_verdict(ask)
     update: Update = {
         "plan": verdict_json(verdict),
         "plan_answer": answer.text,
         "reviewer": answer.model,
-        "calls": state["calls"] + asked,
+        **_bill(state, *answers),
         "findings": [f"{finding.id} ({finding.tier}): {finding.text}" for finding in verdict.findings],
     }
     match verdict.decision:
@@ -94,7 +108,7 @@ async def scaffold(state: ImplementationState, context: Context) -> Update:
         "item": state["item"],
         "design": state["source"],
         "material": state["material"],
-        "files": showing.show_files(context.bench, context.blueprint.sources),
+        "files": showing.show_files(context.bench, context.blueprint.declared),
         "test_files": "\n".join(context.blueprint.tests),
         "problems": "\n".join(f"- {problem}" for problem in last["problems"]) if last else "",
         "previous_tests": showing.show_texts(last["tests"]) if last else "",
@@ -102,12 +116,18 @@ async def scaffold(state: ImplementationState, context: Context) -> Update:
     answer = await _ask(context, "tests", TESTS, len(attempts) + 1, inputs)
     taken = taking.take_tests(answer.text, context.blueprint, context.bench)
     attempt = Scaffold(
-        answer=answer.text, author=answer.model, tests=taken.files, names=taken.names, problems=taken.problems
+        answer=answer.text,
+        author=answer.model,
+        tests=taken.files,
+        names=taken.names,
+        earlier=taken.earlier,
+        problems=taken.problems,
     )
-    update: Update = {"scaffolds": [*attempts, attempt], "calls": state["calls"] + 1}
-    if taken.problems:
+    if not taken.problems:
+        attempt["problems"] = _write(context, taken)
+    update: Update = {"scaffolds": [*attempts, attempt], **_bill(state, answer)}
+    if attempt["problems"]:
         return {**update, **_red_ending(context, update["scaffolds"])}
-    context.bench.write(taken.files)
     return {**update, "snapshot": context.bench.snapshot("tests")}
 
 
@@ -118,9 +138,9 @@ async def prove_red(state: ImplementationState, context: Context) -> Update:
     current = attempts[-1]
     await bench.restore(state["snapshot"])
     bench.write(taking.skeletons_for(blueprint, bench))
-    run = await bench.test(tuple(current["tests"]))
+    run = proving.own_tests(await bench.test(taking.selection(current)), current)
     await bench.restore(state["snapshot"])
-    problems = proving.refuse_red(run, current["names"], blueprint)
+    problems = proving.refuse_red(run, current, blueprint, bench)
     judged = Scaffold(**{**current, "problems": problems})
     update: Update = {"scaffolds": [*attempts[:-1], judged], "red": proving.as_state(run)}
     if problems:
@@ -146,7 +166,7 @@ async def implement(state: ImplementationState, context: Context) -> Update:
     """Have the code written on top of the best attempt so far, and write into the worktree what may be written."""
     bench, blueprint = context.bench, context.blueprint
     iterations = state["iterations"]
-    start = proving.best_snapshot(iterations) or state["snapshot"]
+    start = proving.best_snapshot(iterations, state["before"]) or state["snapshot"]
     await bench.restore(start)
     tests = state["scaffolds"][-1]["tests"]
     inputs = {
@@ -156,50 +176,48 @@ async def implement(state: ImplementationState, context: Context) -> Update:
         "declared": showing.list_declared(blueprint),
         "files": showing.show_files(bench, blueprint.sources),
         "tests": showing.show_texts(tests),
-        "feedback": proving.feedback_for_next(iterations),
+        "feedback": proving.feedback_for_next(iterations, state["before"]),
     }
     answer = await _ask(context, "code", CODE, len(iterations) + 1, inputs)
     taken = taking.take_code(answer.text, blueprint, bench, protected=tuple(tests))
-    snapshot = ""
-    if not taken.problems:
-        bench.write(taken.files, delete=taken.deleted)
-        snapshot = bench.snapshot(f"iteration-{len(iterations) + 1}")
+    problems = taken.problems or _write(context, taken)
+    snapshot = "" if problems else bench.snapshot(f"iteration-{len(iterations) + 1}")
     attempt = Iteration(
         answer=answer.text,
         author=answer.model,
         snapshot=snapshot,
-        refusals=taken.problems,
+        refusals=problems,
         extras=taken.extras,
         run={},
         suite={},
-        feedback=proving.refusal_feedback(taken.problems),
+        feedback=proving.refusal_feedback(problems),
     )
-    return {"iterations": [*iterations, attempt], "calls": state["calls"] + 1, **_cap(state, context, attempt)}
+    return {"iterations": [*iterations, attempt], **_bill(state, answer), **_cap(state, context, attempt)}
 
 
 async def prove_green(state: ImplementationState, context: Context) -> Update:
     """Run the item's tests with the code."""
     *earlier, current = state["iterations"]
-    names = state["scaffolds"][-1]["names"]
-    run = await _test_at(context, current["snapshot"], tuple(state["scaffolds"][-1]["tests"]))
-    refusals = proving.refuse_green(run, names)
+    scaffold = state["scaffolds"][-1]
+    run = proving.own_tests(await _test_at(context, current["snapshot"], taking.selection(scaffold)), scaffold)
+    refusals = proving.refuse_green(run, scaffold["names"])
     feedback = proving.test_feedback(run, refusals)
     judged = Iteration(**{**current, "run": proving.as_state(run), "refusals": refusals, "feedback": feedback})
     return {"iterations": [*earlier, judged], **_cap(state, context, judged)}
 
 
 async def prove_no_regression(state: ImplementationState, context: Context) -> Update:
-    """Run the repository's whole suite and measure what of the declared files it reaches.
+    """Run the repository's whole suite and measure what it reaches of the modules that are declared or touched.
 
     What failed before the change is not held against it.
     """
     *earlier, current = state["iterations"]
-    suite = await _test_at(context, current["snapshot"], (), is_measured=True)
-    before = state["before"]
-    if not before and proving.has_failures(suite):
-        before = proving.as_state(await _test_at(context, state["base"], ()))
-    refusals = proving.refuse_regression(suite, before)
-    refusals += proving.refuse_coverage(suite, context.blueprint, context.coverage_target)
+    touched = context.bench.changed_files(state["base"], current["snapshot"])
+    measured = context.blueprint.measured(touched)
+    suite = await _test_at(context, current["snapshot"], (), measured)
+    before = state["before"] or proving.as_state(await context.bench.test_base())
+    refusals = proving.refuse_regression(suite, before, context.blueprint)
+    refusals += proving.refuse_coverage(suite, measured, context.bench, context.coverage_target)
     judged = Iteration(
         **{
             **current,
@@ -214,7 +232,7 @@ async def prove_no_regression(state: ImplementationState, context: Context) -> U
 async def validate(state: ImplementationState, context: Context) -> Update:
     """Take each declared file back in turn: a change that no test notices is named, and a test that notices none."""
     current = state["iterations"][-1]
-    tests = tuple(state["scaffolds"][-1]["tests"])
+    scaffold = state["scaffolds"][-1]
     bench = context.bench
     touched = bench.changed_files(state["base"], current["snapshot"])
     reverted = {}
@@ -222,21 +240,23 @@ async def validate(state: ImplementationState, context: Context) -> Update:
         if path in touched:
             await bench.restore(current["snapshot"])
             bench.revert(path, state["base"])
-            reverted[path] = await bench.test(tests)
+            reverted[path] = proving.own_tests(await bench.test(taking.selection(scaffold)), scaffold)
     await bench.restore(current["snapshot"])
-    names = state["scaffolds"][-1]["names"]
-    unproven, vacuous = proving.find_vacuous(current["run"], reverted, names, context.blueprint)
+    unproven, vacuous = proving.find_vacuous(current["run"], reverted, scaffold, context.blueprint)
     extras = {path: reason for iteration in state["iterations"] for path, reason in iteration["extras"].items()}
     extras = {path: reason for path, reason in extras.items() if path in touched}
     existed = {path for path in context.blueprint.sources if bench.read_base(path) is not None}
-    findings = [*proving.say_deviations(extras, touched, existed, context.blueprint), *unproven, *vacuous]
+    changed = taking.changed_tests(scaffold, bench)
+    findings = [*proving.say_deviations(extras, touched, existed, context.blueprint), *changed, *unproven, *vacuous]
+    for line in (*changed, *unproven, *vacuous):
+        context.observe("warned", line)
     return {"touched": list(touched), "unproven": [*unproven, *vacuous], "findings": findings}
 
 
 async def finalise(state: ImplementationState, context: Context) -> Update:
     """Put what was proven on the item's branch; otherwise leave the best attempt in the worktree."""
     if state["decision"]:
-        best = proving.best_snapshot(state["iterations"])
+        best = proving.best_snapshot(state["iterations"], state["before"])
         if not best:
             return {}
         await context.bench.restore(best)
@@ -244,23 +264,40 @@ async def finalise(state: ImplementationState, context: Context) -> Update:
     current = state["iterations"][-1]
     commit = context.bench.commit(current["snapshot"], showing.commit_message(state, context.blueprint), state["began"])
     count = len(state["iterations"])
+    message = f"green in {count} {'iteration' if count == 1 else 'iterations'} on {context.bench.branch}"
+    if unproven := len(state["unproven"]):
+        message += f"; {unproven} {'thing is' if unproven == 1 else 'things are'} proven by no test, see the report"
     return {
         "commit": commit,
         "branch": context.bench.branch,
         "decision": str(State.IMPLEMENTED),
-        "message": f"green in {count} {'iteration' if count == 1 else 'iterations'} on {context.bench.branch}",
+        "message": message,
     }
 
 
 async def _test_at(
-    context: Context, snapshot: str, selection: tuple[str, ...], *, is_measured: bool = False
+    context: Context, snapshot: str, selection: tuple[str, ...], measured: tuple[str, ...] = ()
 ) -> TestRun:
     """Run tests on a snapshot and undo whatever they did to the worktree."""
     await context.bench.restore(snapshot)
-    measured = context.blueprint.python_sources if is_measured else ()
     run = await context.bench.test(selection, measured)
     await context.bench.restore(snapshot)
     return run
+
+
+def _write(context: Context, taken: taking.Taken) -> list[str]:
+    """Write what an answer asks for, or return why it cannot be written as a whole."""
+    try:
+        context.bench.write(taken.files, delete=taken.deleted)
+    except (PathRefused, AllowanceExceeded) as error:
+        return [str(error)]
+    return []
+
+
+def _bill(state: ImplementationState, *answers: Completion) -> Update:
+    """Count answers and what they cost."""
+    cost = state.get("cost", 0) + sum(answer.cost for answer in answers)
+    return {"calls": state["calls"] + len(answers), "cost": cost}
 
 
 def _cap(state: ImplementationState, context: Context, attempt: Iteration) -> Update:

@@ -9,11 +9,12 @@ from typing import Any
 from agentos.artefacts import Artefacts
 from agentos.documents.tables import render_row
 from agentos.documents.verdict import parse_verdict, render_verdict
+from agentos.gateway.prices import say_dollars
 from agentos.inspection import scenario_of
 from agentos.proofs.judging import name_lines
-from agentos.proofs.runs import Outcome, TestRun
+from agentos.proofs.runs import RED, Outcome, TestRun
 from agentos.task import State
-from agentos.workflows.implementation.blueprint import Blueprint, read_blueprint
+from agentos.workflows.implementation.blueprint import Blueprint, plain_id, read_blueprint
 from agentos.workflows.implementation.proving import best_iteration
 from agentos.workflows.implementation.state import ImplementationState, Iteration
 
@@ -64,13 +65,18 @@ def render_implementation(state: ImplementationState, blueprint: Blueprint) -> s
         f"* **Message:** {state['message']}",
         f"* **Iterations:** {len(state['iterations'])}",
         f"* **Calls of models:** {state['calls']}",
+        f"* **Cost:** {_say_cost(state)}",
         f"* **Base:** {state['base'] or 'none'}",
+        f"* **Environment of the tests:** {state.get('environment') or 'as it was'}",
     ]
     if state["commit"]:
         lines += [f"* **Branch:** {state['branch']}", f"* **Commit:** {state['commit']}"]
     lines += ["", "## Requirements", "", *_requirement_rows(state, blueprint)]
     lines += ["", "## Files", "", *_file_rows(state, blueprint)]
-    lines += ["", "## Deviations from the design", "", _list(state["findings"]).rstrip() or "None."]
+    told = "Deviations from the design" if decision == State.IMPLEMENTED else "Why it ended"
+    lines += ["", f"## {told}", "", _list(state["findings"]).rstrip() or "None."]
+    if remarks := _plan_remarks(state):
+        lines += ["", "## Remarks of the test plan's reviewer", "", *remarks]
     lines += ["", "## Iterations", "", *_iteration_rows(state)]
     if decision == State.IMPLEMENTED:
         lines += ["", state["stamp"]]
@@ -79,7 +85,7 @@ def render_implementation(state: ImplementationState, blueprint: Blueprint) -> s
 
 def render_tests(state: ImplementationState, blueprint: Blueprint) -> str:
     """Give the evidence: the tests, red before the code and green after it, and what they reach."""
-    best = best_iteration(state["iterations"])
+    best = best_iteration(state["iterations"], state["before"])
     red = _outcomes(state["red"])
     green = _outcomes(best["run"] if best else {})
     names = state["scaffolds"][-1]["names"] if state["scaffolds"] else []
@@ -97,12 +103,22 @@ def render_tests(state: ImplementationState, blueprint: Blueprint) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _say_cost(state: ImplementationState) -> str:
+    cost = state.get("cost", 0)
+    return say_dollars(cost) if cost else "nothing, by the prices that are known"
+
+
+def _plan_remarks(state: ImplementationState) -> list[str]:
+    findings = parse_verdict(state["plan"]).findings if state["plan"] else ()
+    return [f"- {finding.id} ({finding.tier}): {finding.text}" for finding in findings]
+
+
 def _requirement_rows(state: ImplementationState, blueprint: Blueprint) -> list[str]:
-    best = best_iteration(state["iterations"])
+    best = best_iteration(state["iterations"], state["before"])
     green = _outcomes(best["run"] if best else {})
     by_scenario: dict[str, list[str]] = {}
     for name, outcome in green.items():
-        by_scenario.setdefault(scenario_of(name), []).append(outcome)
+        by_scenario.setdefault(plain_id(scenario_of(name)), []).append(outcome)
     rows = [("Requirement", "Text", "Scenarios", "Proven")]
     for requirement, text in blueprint.requirements.items():
         scenarios = blueprint.covered_by.get(requirement, ())
@@ -144,9 +160,11 @@ def _describe_suite(best: Iteration | None, before: Mapping[str, Any]) -> str:
     if best is None or not best["suite"]:
         return "Not run: the item's own tests were not green."
     ends = list(_outcomes(best["suite"]).values())
-    known = sum(end != Outcome.PASSED for end in _outcomes(before).values())
-    said = f"{ends.count(Outcome.PASSED)} of {len(ends)} tests passed."
-    return f"{said} Before the change {known} did not pass either." if known else said
+    counts = [(outcome, ends.count(outcome)) for outcome in Outcome if outcome is not Outcome.PASSED]
+    others = "".join(f", {count} {outcome}" for outcome, count in counts if count)
+    said = f"{ends.count(Outcome.PASSED)} of {len(ends)} tests passed{others}."
+    known = sum(end in RED for end in _outcomes(before).values())
+    return f"{said} Before the change {known} failed." if known else said
 
 
 def _outcomes(run: Mapping[str, Any]) -> dict[str, str]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
+from agentos.confinement.folder import PathRefused
 from agentos.documents.changes import WholeFile, render_changes
 from agentos.documents.changes.model import Changes
+from agentos.errors import BadInput
 from agentos.pulling.body import neutralise
 from agentos.workflows.implementation.blueprint import Blueprint
 from agentos.workflows.implementation.state import ImplementationState
@@ -23,6 +25,15 @@ class Reader(Protocol):
 
     def read_base(self, path: str) -> str | None:
         """Return the text before the item was begun; None when there was none."""
+
+
+def check_texts(reader: Reader, paths: Iterable[str]) -> None:
+    """Raise `BadInput` for a declared file that no answer could change, before anybody is paid for one."""
+    for path in paths:
+        try:
+            reader.read(path)
+        except PathRefused as error:
+            raise BadInput(f"the design declares a file that cannot be built: {error}") from error
 
 
 def show_files(reader: Reader, paths: Iterable[str]) -> str:

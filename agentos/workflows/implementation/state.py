@@ -6,7 +6,7 @@ first puts the worktree back to that snapshot.
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 
 class Scaffold(TypedDict):
@@ -17,7 +17,9 @@ class Scaffold(TypedDict):
     tests: dict[str, str]
     """The test files by path; empty when the answer could not be used."""
     names: list[str]
-    """The tests that are in them, as the runner names them."""
+    """The tests that the item brings or changes, as the runner names them."""
+    earlier: NotRequired[list[str]]
+    """The tests that the files held before, whether they were changed or not."""
     problems: list[str]
     """Why they were refused; empty for those that were taken."""
 
@@ -79,6 +81,10 @@ class ImplementationState(TypedDict):
     stamp: str
     """The line by which the report of a finished item tells which design it is of."""
     calls: int
+    environment: NotRequired[str]
+    """Where what the tests need comes from."""
+    cost: NotRequired[int]
+    """What the calls cost, in micro-dollars."""
 
 
 def initial_state(item: str, source: str, began: int, stamp: str) -> ImplementationState:
@@ -107,4 +113,5 @@ def initial_state(item: str, source: str, began: int, stamp: str) -> Implementat
         branch="",
         stamp=stamp,
         calls=0,
+        cost=0,
     )

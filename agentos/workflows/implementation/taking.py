@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 
 from agentos.documents.changes import (
     Change,
@@ -15,9 +16,20 @@ from agentos.documents.changes import (
     judge,
     parse_changes,
 )
-from agentos.inspection import inspect_source, inspect_tests, missing_scenarios, skeletons
+from agentos.inspection import (
+    extends_pytest,
+    inspect_source,
+    inspect_support,
+    inspect_tests,
+    missing_scenarios,
+    skeletons,
+    weakened,
+)
 from agentos.workflows.implementation.blueprint import Blueprint
+from agentos.workflows.implementation.earlier import compare
+from agentos.workflows.implementation.importing import top_level_names
 from agentos.workflows.implementation.showing import Reader
+from agentos.workflows.implementation.state import Scaffold
 
 NOTHING = "the answer names no file; begin each block with a line `# File: path`"
 
@@ -32,7 +44,9 @@ class Taken:
     extras: dict[str, str] = field(default_factory=dict)
     """Files that the design does not declare, with the reasons given."""
     names: list[str] = field(default_factory=list)
-    """Of tests, the ids that the runner will give them."""
+    """Of tests, the ids that the runner will give to those that are new or changed."""
+    earlier: list[str] = field(default_factory=list)
+    """The ids of the tests that the files held before."""
     problems: list[str] = field(default_factory=list)
 
 
@@ -43,12 +57,20 @@ def take_tests(answer: str, blueprint: Blueprint, reader: Reader) -> Taken:
     if taken.problems:
         return taken
     found = []
+    packages = top_level_names(blueprint, reader)
     for path, text in taken.files.items():
-        if path.endswith(".py"):
-            inventory = inspect_tests(text, path, packages=_packages(blueprint))
-            found.append(inventory)
-            taken.names += [f"{path}::{test.name}" for test in inventory.names]
+        if is_test_module(path):
+            base = reader.read_base(path)
+            inventory = inspect_tests(text, path, packages=packages, base_text=base)
+            comparison = compare(text, base)
+            brought = tuple(test for test in inventory.names if test.name in comparison.brought)
+            found.append(replace(inventory, names=brought))
+            taken.names += [f"{path}::{test.name}" for test in brought]
+            taken.earlier += [f"{path}::{name}" for name in comparison.earlier]
             taken.problems += [f"{path}, line {problem.line}: {problem.text}" for problem in inventory.problems]
+            taken.problems += [f"{path}: {name} was there and is gone; leave it in" for name in comparison.lost]
+        elif path.endswith(".py"):
+            taken.problems += [f"{path}, line {problem.line}: {problem.text}" for problem in inspect_support(text)]
     if missing := missing_scenarios(found, blueprint.scenarios):
         taken.problems.append(f"no test for the scenarios {', '.join(missing)}; name one test_{missing[0]}_...")
     return taken
@@ -58,26 +80,36 @@ def take_code(answer: str, blueprint: Blueprint, reader: Reader, *, protected: C
     """Take the code; its tests are protected, and what is left of it must be finished work."""
     declared = {path: str(kind) for path, kind in blueprint.declared.items() if path in blueprint.sources}
     taken = _take(answer, declared, (*protected, *blueprint.tests), reader)
+    is_plugin = extends_pytest(reader.read_base)
     for path, text in taken.files.items():
         if path.endswith(".py"):
-            report = inspect_source(text, path, reader.read_base(path))
+            report = inspect_source(text, path, reader.read_base(path), extends_pytest=is_plugin)
             taken.problems += [f"{path}, line {problem.line}: {problem.text}" for problem in report.problems]
     return taken
+
+
+def is_test_module(path: str) -> bool:
+    """Tell whether the runner looks for tests in a file; others beside it are data, fixtures and helpers."""
+    name = path.rpartition("/")[2]
+    return fnmatchcase(name, "test_*.py") or fnmatchcase(name, "*_test.py")
+
+
+def changed_tests(scaffold: Scaffold, reader: Reader) -> list[str]:
+    """Say which tests that were there before ask for something else now."""
+    modules = {path: text for path, text in scaffold["tests"].items() if is_test_module(path)}
+    earlier = {path: base for path in modules if (base := reader.read_base(path)) is not None}
+    return [f"{path}: {line}" for path, base in earlier.items() for line in weakened(base, modules[path])]
+
+
+def selection(scaffold: Scaffold) -> tuple[str, ...]:
+    """Return the files of an item that the runner is given."""
+    return tuple(path for path in scaffold["tests"] if is_test_module(path))
 
 
 def skeletons_for(blueprint: Blueprint, reader: Reader) -> Mapping[str, str]:
     """Return modules that can be imported and do nothing, in the place of the code that is not there yet."""
     declared = {path: str(blueprint.declared[path]) for path in blueprint.python_sources}
     return skeletons(declared, reader.read)
-
-
-def _packages(blueprint: Blueprint) -> tuple[str, ...]:
-    """Return the top-level names that the code under design is imported by."""
-    names = []
-    for path in blueprint.python_sources:
-        parts = path.removeprefix("src/").removesuffix(".py").split("/")
-        names.append(parts[0])
-    return tuple(dict.fromkeys(names))
 
 
 def _take(answer: str, declared: Mapping[str, str], protected: Sequence[str], reader: Reader) -> Taken:

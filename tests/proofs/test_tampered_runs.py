@@ -1,0 +1,247 @@
+"""Code under test that reaches for what judges it: the test runner, the report, the count of its lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from textwrap import dedent
+
+import pytest
+
+from agentos.inspection.tampering import REPORTERS
+from agentos.proofs import Outcome, judge_green
+from agentos.proofs.pytest_runner import INSIDE
+from tests.proofs.conftest import Repository
+
+Make = Callable[[Mapping[str, str]], Repository]
+
+WRONG = "def area(side):\n    return side\n"
+RUNNER_CHANGES = {
+    "the call of a test": "from _pytest.python import Function\nFunction.runtest = lambda self: None\n",
+    "the same by a late name": """
+        import importlib
+        module = importlib.import_module("_py" + "".join(["te", "st"]) + ".python")
+        setattr(module.Function, "run" + "test", lambda self: None)
+    """,
+    "what a function does": """
+        from _pytest.python import Function
+        Function.runtest.__code__ = (lambda self: None).__code__
+    """,
+    "a function of pytest's own": """
+        from _pytest.nodes import Node
+        from _pytest.python import Function
+        Function.runtest = Node.setup
+    """,
+    "what a call came to": """
+        from _pytest.runner import CallInfo
+        init = CallInfo.__init__
+        def forgiving(self, *args, **kwargs):
+            init(self, *args, **dict(kwargs, excinfo=None))
+        CallInfo.__init__ = forgiving
+    """,
+    "the expected exception": """
+        import pytest
+        pytest.raises = lambda *_, **__: __import__("contextlib").suppress(Exception)
+    """,
+    "the judge of a phase": """
+        import sys
+        sys.modules["agentos_pytest_report"].judge = lambda report, call: "passed"
+    """,
+    "the report": """
+        import gc, sys
+        for frame in sys._current_frames().values():
+            while frame:
+                for value in list(frame.f_locals.values()):
+                    manager = getattr(getattr(value, "config", None), "pluginmanager", None)
+                    report = manager.get_plugin("agentos-report") if manager else None
+                    if report is not None and not hasattr(report, "bent"):
+                        report.bent, add = True, report.add
+                        report.add = lambda event: add(dict(event, outcome="passed") if "outcome" in event else event)
+                frame = frame.f_back
+    """,
+    "the assertions of unittest": """
+        import unittest
+        unittest.TestCase.assertEqual = lambda *_: None
+    """,
+}
+
+
+@pytest.mark.parametrize("name", RUNNER_CHANGES)
+def test_code_cannot_replace_what_decides_about_its_tests(repository: Make, name: str) -> None:
+    made = repository(
+        {
+            "shapes.py": dedent(RUNNER_CHANGES[name]).lstrip("\n") + WRONG,
+            "test_it.py": """
+                import unittest, pytest
+                from shapes import area
+
+                def test_area(): assert area(3) == 9
+                def test_negative():
+                    with pytest.raises(ValueError):
+                        area(-1)
+                class Areas(unittest.TestCase):
+                    def test_it(self): self.assertEqual(area(3), 9)
+            """,
+        }
+    )
+    run = made.run()
+    assert "what decides about the tests was tampered with" in run.problem
+    assert judge_green(run, ["test_it.py::test_area"], [])[0].rule == "no-proof"
+
+
+LATE_CHANGES = {
+    "the next test": """
+        def area(side):
+            import test_it
+            test_it.test_second.__code__ = (lambda: None).__code__
+            return side
+    """,
+    "the plugin that watches": """
+        def area(side):
+            import gc, sys
+            frame = sys._getframe()
+            while frame:
+                manager = getattr(getattr(frame.f_locals.get("item"), "config", None), "pluginmanager", None)
+                if manager is not None:
+                    manager.unregister(name="agentos-guard")
+                    break
+                frame = frame.f_back
+            return side
+    """,
+}
+
+
+@pytest.mark.parametrize("name", LATE_CHANGES)
+def test_code_that_changes_the_run_while_it_is_called_proves_nothing(repository: Make, name: str) -> None:
+    made = repository(
+        {
+            "shapes.py": LATE_CHANGES[name],
+            "test_it.py": """
+                from shapes import area
+
+                def test_first(): assert area(3) == 3
+                def test_second(): assert area(3) == 9
+            """,
+        }
+    )
+    run = made.run()
+    assert run.problem, run.tests
+
+
+def test_tests_that_change_the_runner_for_themselves_and_put_it_back_are_believed(repository: Make) -> None:
+    made = repository(
+        {
+            "conftest.py": "pytest_plugins = 'pytester'\n",
+            "test_it.py": """
+                import unittest
+                import _pytest.doctest
+                import pytest
+                from hypothesis import given, strategies as st
+
+                @pytest.fixture
+                def bent(monkeypatch):
+                    monkeypatch.setattr(_pytest.doctest.DoctestItem, "runtest", None)
+
+                def test_bent(bent): assert _pytest.doctest.DoctestItem.runtest is None
+                def test_late():
+                    from unittest import mock
+                    with mock.patch("_pytest.runner.CallInfo"): pass
+                @pytest.mark.parametrize("side", [1, 2])
+                def test_sides(side): assert side
+                class Areas(unittest.TestCase):
+                    def test_it(self): self.assertEqual(3, 3)
+                @given(st.integers())
+                def test_property(number): assert number + 1 > number
+                def test_inner(pytester):
+                    pytester.makepyfile("def test_a(): assert 0")
+                    pytester.inline_run().assertoutcome(failed=1)
+            """,
+        }
+    )
+    run = made.run(has_plugins=True)
+    assert run.problem == ""
+    assert len(run.passed) == 7, run.tests
+
+
+def test_what_an_installed_plugin_replaces_while_tests_run_is_its_own_affair(repository: Make) -> None:
+    installed = """
+        import pytest
+
+        def quiet(self):
+            self._testcase(result=self)
+
+        @pytest.fixture(autouse=True, scope="class")
+        def without_debugging(request):
+            from _pytest.unittest import TestCaseFunction
+            kept, TestCaseFunction.runtest = TestCaseFunction.runtest, quiet
+            yield
+            TestCaseFunction.runtest = kept
+    """
+    made = repository(
+        {
+            "pytest.ini": "[pytest]\naddopts = -p quiet_plugin\npythonpath = site-packages\n",
+            "site-packages/quiet_plugin.py": installed,
+            "test_it.py": """
+                import unittest
+
+                class Areas(unittest.TestCase):
+                    def test_a(self): self.assertEqual(3, 3)
+                    def test_b(self): self.assertEqual(3, 4)
+            """,
+        }
+    )
+    run = made.run()
+    assert run.problem == ""
+    assert [test.outcome for test in run.tests] == [Outcome.PASSED, Outcome.FAILED]
+
+
+COVERAGE_FORGERIES = {
+    "an object": """
+        import gc
+        for thing in gc.get_objects():
+            if type(thing).__name__ == "LineCoverage":
+                for lines in getattr(thing, "_seen", {}).values():
+                    lines.update(range(1, 500))
+    """,
+    "every set of numbers": """
+        import gc
+        for thing in gc.get_objects():
+            if isinstance(thing, set) and all(isinstance(each, int) for each in thing):
+                thing.update(range(1, 500))
+    """,
+    "the method of a set": """
+        import gc
+        for thing in gc.get_objects():
+            if getattr(thing, "__name__", "") == "add" and isinstance(getattr(thing, "__self__", None), set):
+                thing.__self__.update(range(1, 500))
+    """,
+    "what a cell holds": """
+        import gc
+        for thing in gc.get_objects():
+            if type(thing).__name__ == "cell":
+                try:
+                    held = thing.cell_contents
+                except ValueError:
+                    continue
+                if isinstance(held, dict) and "shapes.py" in held and isinstance(held["shapes.py"], set):
+                    held["shapes.py"].update(range(1, 500))
+    """,
+}
+
+
+@pytest.mark.parametrize("name", COVERAGE_FORGERIES)
+def test_code_finds_no_count_of_its_lines_among_the_objects(repository: Make, name: str) -> None:
+    made = repository(
+        {
+            "shapes.py": dedent(COVERAGE_FORGERIES[name]).lstrip("\n")
+            + "def area(side):\n    return side * side\ndef never():\n    side = 1\n    return side\n",
+            "test_it.py": "from shapes import area\ndef test_area(): assert area(3) == 9\n",
+        }
+    )
+    run = made.run(coverage=["shapes.py"])
+    assert [test.outcome for test in run.tests] == [Outcome.PASSED]
+    last = len((made.folder / "shapes.py").read_text("utf-8").splitlines())
+    assert {last - 1, last} <= {*run.coverage["shapes.py"].missing}
+
+
+def test_the_modules_beside_the_tests_are_those_that_code_may_not_reach_for() -> None:
+    assert {path.stem for path in INSIDE.glob("*.py")} == REPORTERS

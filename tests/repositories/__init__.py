@@ -1,0 +1,1 @@
+"""Real repositories from the package index, with designs that are built in them."""
