@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from agentos.documents.headings import Topic, is_metadata, plain, split_number, topic_of
 from agentos.documents.issue import Question, read_question
 from agentos.documents.markdown import Section, items, paragraphs, scan, sections
+from agentos.documents.undisturbed import undisturbed
 
 MAX_BYTES = 2_000_000
 _PROBLEM = (
@@ -71,6 +72,7 @@ class Brief:
         return tuple(found)
 
 
+@undisturbed
 def parse_brief(text: str) -> Brief:
     """Read a brief; never fails, see `Brief.defects`."""
     lines = scan(text[:MAX_BYTES])

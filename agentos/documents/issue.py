@@ -9,6 +9,7 @@ from agentos.documents import headings
 from agentos.documents.headings import Topic
 from agentos.documents.markdown import Item, Kind, Line, Section, items, paragraphs, scan, sections
 from agentos.documents.tables import Table, tables
+from agentos.documents.undisturbed import undisturbed
 from agentos.documents.words import code_spans, normalise
 
 MAX_BYTES = 2_000_000
@@ -114,6 +115,7 @@ class _Parts:
     scenarios: list[Scenario] = field(default_factory=list)
 
 
+@undisturbed
 def parse_issue(text: str) -> Issue:
     """Read an issue; never fails, see `Issue.defects`."""
     lines = scan(text[:MAX_BYTES])

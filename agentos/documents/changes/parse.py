@@ -34,6 +34,7 @@ from agentos.documents.changes.model import (
     WholeFile,
 )
 from agentos.documents.changes.sections import SEARCH, SectionMap, is_mark, read_sections
+from agentos.documents.undisturbed import undisturbed
 from agentos.documents.wrapping import after_thinking
 
 NO_FINAL_NEWLINE = "no-final-newline"
@@ -45,6 +46,7 @@ _MOST_OUTSIDE = 2_000
 _Found = Change | Problem
 
 
+@undisturbed
 def parse_changes(text: str) -> Changes:
     """Return what an answer changes, what is wrong with it, and which of its blocks name no file."""
     if len(text) > MOST_BYTES or size_of(text) > MOST_BYTES:

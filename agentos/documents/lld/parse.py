@@ -15,11 +15,13 @@ from agentos.documents.lld.model import Lld, LldSection
 from agentos.documents.lld.scenarios import read_scenarios
 from agentos.documents.lld.titles import SECTION_TITLES, Label, is_echo, is_log, read_label
 from agentos.documents.markdown import Line, scan_rows, split_lines
+from agentos.documents.undisturbed import undisturbed
 from agentos.documents.wrapping import find_document
 
 MAX_CHARACTERS = 2_000_000
 
 
+@undisturbed
 def parse_lld(text: str) -> Lld:
     """Read a design; never fails, see `check_lld`. Lines are counted in the text as given."""
     rows = split_lines(text[:MAX_CHARACTERS])

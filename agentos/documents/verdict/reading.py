@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from agentos.documents.markdown import Kind, Line, scan
 from agentos.documents.strict_json import StrictJsonError
+from agentos.documents.undisturbed import undisturbed
 from agentos.documents.verdict.lenient import load_relaxed, read_object, unwrapped
 from agentos.documents.verdict.model import Decision, Verdict, VerdictError
 from agentos.documents.verdict.prose import check_around, read_markdown
@@ -31,6 +32,7 @@ class _Object:
     last: int
 
 
+@undisturbed
 def read_verdict(text: str) -> Verdict:
     """Read the one clear verdict of an answer, or raise `VerdictError` with what is wrong and where.
 
