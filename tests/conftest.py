@@ -14,9 +14,10 @@ from tests.support import World, build_world
 
 
 def pytest_configure() -> None:
-    """Hear Ctrl+C again: where tests run in several processes it is ignored, and commands would inherit that."""
+    """Hear signals again: where tests run in several processes, or under nohup, commands would inherit deafness."""
     with suppress(ValueError):
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture

@@ -56,7 +56,10 @@ def write_body(opening: str, reports: Sequence[str], where: str, limit: int = BO
 
 def _prepare(report: str) -> str:
     rows = [row for row in split_lines(report) if not row.strip().startswith(_OWN_COMMENTS)]
-    text = neutralise("\n".join(rows)).strip()
+    return _without_open_fence(neutralise("\n".join(rows)).strip())
+
+
+def _without_open_fence(text: str) -> str:
     if scan(f"{text}\n# end")[-1].kind is Kind.HEADING:
         return text
     # A fence that nobody closes would swallow the next report, so here none is one.
@@ -68,8 +71,11 @@ def _cut(text: str, room: int) -> str:
     ends = [end for end in _section_starts(text) if 0 < end <= room]
     if ends:
         return text[: ends[-1]]
-    end = text.rfind("\n", 0, room) + 1
-    return _prepare(text[: end or room]) + "\n"
+    end = text.rfind("\n", 0, room) + 1 or room
+    # Parting the fences of what is cut open takes room of its own.
+    while len(made := _without_open_fence(text[:end].strip()) + "\n") > room and end > 0:
+        end = max(0, end - (len(made) - room))
+    return made
 
 
 def _section_starts(text: str) -> Iterator[int]:

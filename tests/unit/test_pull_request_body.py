@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agentos.pulling.body import neutralise, write_body, write_title
@@ -31,6 +31,7 @@ def test_plain_text_is_not_changed(text: str) -> None:
 
 
 @given(MARKS, MARKS, st.integers(400, 900))
+@example("", "@\n```\n```@", 400)
 def test_a_body_is_within_its_limit_and_shows_the_second_report(one: str, two: str, limit: int) -> None:
     body = write_body("Closes #4", [one, f"# Second\n\n{two}", "## Long\n" + "x\n" * 1000], "`docs`", limit)
     assert len(body) <= limit
