@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import fcntl
 import json
 import os
 import stat
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,8 +19,6 @@ from agentos.wording import utc_now
 
 HOLDER_LIMIT = 65_536
 DYING_WORKER_PATIENCE = 3.0
-_REMINDER = 10.0
-_POLL = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,19 +104,3 @@ def _write_holder(descriptor: int, command: str) -> None:
     holder = {"pid": os.getpid(), "since": utc_now(), "command": redact(command), "birth": own_birth()}
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, json.dumps(holder).encode(), 0)
-
-
-@asynccontextmanager
-async def in_turn(path: Path, on_wait: Callable[[], None]) -> AsyncIterator[ItemLock]:
-    """Hold a lock that several want, one after the other; `on_wait` is called at once and then every ten seconds."""
-    waited = 0.0
-    while (lock := try_acquire(path)) is None:
-        if waited == 0 or waited >= _REMINDER:
-            on_wait()
-            waited = 0.0
-        await asyncio.sleep(_POLL)
-        waited += _POLL
-    try:
-        yield lock
-    finally:
-        lock.release()

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
-import threading
-from types import TracebackType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import threading
+    from types import TracebackType
 
 
 def die_quietly_on_ctrl_c() -> None:
     """Let Ctrl+C end the process at once and without a traceback, and let no other traceback show a key."""
-    import signal
+    # First of all, and with nothing imported before that is not in the interpreter: until then Ctrl+C can fall into
+    # its own start, which may lose it.
+    import _signal  # type: ignore[import-not-found]
 
-    # First of all, and with as little as possible imported before: until then Ctrl+C can fall into the interpreter's
-    # own start, which may lose it.
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+    except ValueError:
+        # Not in the main thread, so somebody else's process.
+        pass
     _guard_tracebacks()
 
 
@@ -32,6 +37,8 @@ def end_by_broken_pipe() -> int:
 
 def _guard_tracebacks() -> None:
     """Show errors that nobody caught without keys; hooks that somebody else has set stay."""
+    import threading
+
     if sys.excepthook is sys.__excepthook__:
         sys.excepthook = _show
     if threading.excepthook is threading.__excepthook__:
@@ -43,6 +50,7 @@ def _guard_tracebacks() -> None:
 def _show(
     kind: type[BaseException], error: BaseException | None, trace: TracebackType | None, heading: str = ""
 ) -> None:
+    import contextlib
     import traceback
 
     from agentos.untrusted import print_clean

@@ -25,7 +25,7 @@ from agentos.environments.interpreters import Interpreter, ask_interpreter, choo
 from agentos.environments.needs import Needs
 from agentos.errors import BadInput, ItemError
 from agentos.files import make_private_directory, read_regular, remove_tree, sync_directory, write_atomically
-from agentos.locks import in_turn
+from agentos.queueing import in_turn
 
 STAMP = "complete.json"
 STAMP_LIMIT = 1_000_000

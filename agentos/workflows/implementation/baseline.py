@@ -8,8 +8,8 @@ from pathlib import Path
 
 from agentos.errors import BadInput
 from agentos.files import make_private_directory, read_regular, write_atomically
-from agentos.locks import in_turn
 from agentos.proofs.runs import TestRun
+from agentos.queueing import in_turn
 
 BASELINES = ".baselines"
 _LARGEST = 100_000_000
