@@ -12,6 +12,7 @@ from agentos.inspection.tests import (
     inspect_support,
     inspect_tests,
     missing_scenarios,
+    plain_id,
     scenario_of,
 )
 from agentos.inspection.weakening import weakened
@@ -26,6 +27,7 @@ __all__ = [
     "inspect_support",
     "inspect_tests",
     "missing_scenarios",
+    "plain_id",
     "scenario_of",
     "skeletons",
     "weakened",

@@ -80,11 +80,17 @@ def scenario_of(name: str) -> str:
     return digits if digits.isascii() and digits.isdigit() and len(first) - len(digits) <= 4 else ""
 
 
+def plain_id(scenario: str) -> str:
+    """Return the id of a scenario as the names of its tests hold it: `T010`, `010` and `10` are one, `1.1` is `11`."""
+    digits = "".join(letter for letter in scenario if letter in "0123456789")
+    return f"{digits.lstrip('0'):0>3}" if digits else scenario
+
+
 def missing_scenarios(inventory: TestInventory | Iterable[TestInventory], ids: Iterable[str]) -> tuple[str, ...]:
-    """Return the ids of a test plan that no test is named for; `T010`, `010` and `10` are one id."""
+    """Return the ids of a test plan that no test is named for."""
     files = [inventory] if isinstance(inventory, TestInventory) else inventory
-    found = {scenario_of(test.name).lstrip("0") for file in files for test in file.names if scenario_of(test.name)}
-    return tuple(id for id in ids if "".join(c for c in id if c.isdigit()).lstrip("0") not in found)
+    found = {plain_id(scenario_of(test.name)) for file in files for test in file.names if scenario_of(test.name)}
+    return tuple(id for id in ids if plain_id(id) not in found)
 
 
 def _inspect(module: ast.Module, path: str, packages: frozenset[str]) -> TestInventory:

@@ -11,6 +11,7 @@ from agentos.documents.changes import is_test
 from agentos.documents.lld import Lld, coverage, parse_lld
 from agentos.documents.repository_paths import plain_path
 from agentos.errors import BadInput
+from agentos.inspection import plain_id
 
 APPROVED = "APPROVED"
 _STANDING = ("regression", "unchanged", "as before")
@@ -103,12 +104,6 @@ def _is_prose(path: str) -> bool:
 
 def _covered_by(lld: Lld) -> dict[str, tuple[str, ...]]:
     return {row.requirement: tuple(map(plain_id, row.scenarios)) for row in coverage(lld)}
-
-
-def plain_id(scenario: str) -> str:
-    """Return the id of a scenario as the names of its tests hold it: `T010`, `010` and `10` are one, `1.1` is `11`."""
-    digits = "".join(letter for letter in scenario if letter in "0123456789")
-    return f"{int(digits):03d}" if digits and len(digits) < 10 else scenario
 
 
 def _kind(change: str) -> Change:

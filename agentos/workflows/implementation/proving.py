@@ -9,12 +9,12 @@ from difflib import SequenceMatcher
 from typing import Any
 
 from agentos.errors import BadInput
-from agentos.inspection import scenario_of
+from agentos.inspection import plain_id, scenario_of
 from agentos.proofs.causes import name_cause
 from agentos.proofs.feedback import write_feedback
 from agentos.proofs.judging import judge_coverage, judge_green, judge_red, judge_regression, judge_reverted, score
 from agentos.proofs.runs import FileCoverage, TestRun
-from agentos.workflows.implementation.blueprint import Blueprint, Change, plain_id
+from agentos.workflows.implementation.blueprint import Blueprint, Change
 from agentos.workflows.implementation.earlier import without_earlier
 from agentos.workflows.implementation.importing import planned_modules
 from agentos.workflows.implementation.showing import Reader

@@ -10,11 +10,11 @@ from agentos.artefacts import Artefacts
 from agentos.documents.tables import render_row
 from agentos.documents.verdict import parse_verdict, render_verdict
 from agentos.gateway.prices import say_dollars
-from agentos.inspection import scenario_of
+from agentos.inspection import plain_id, scenario_of
 from agentos.proofs.judging import name_lines
 from agentos.proofs.runs import RED, Outcome, TestRun
 from agentos.task import State
-from agentos.workflows.implementation.blueprint import Blueprint, plain_id, read_blueprint
+from agentos.workflows.implementation.blueprint import Blueprint, read_blueprint
 from agentos.workflows.implementation.proving import best_iteration
 from agentos.workflows.implementation.state import ImplementationState, Iteration
 
