@@ -97,6 +97,13 @@ def refused(status: int | None, name: str, words: str = "no") -> list[dict[str, 
 ANSWER = [INIT, START, SAID, END, STOP, result()]
 
 
+def spent(**changes: Any) -> dict[str, Any]:
+    """Return how the command ends when the first answer has used up the little money that it got."""
+    made = result(subtype="error_max_budget_usd", is_error=True, **changes)
+    del made["result"]
+    return made
+
+
 # The stand-in.
 
 BEGINNING = """\
@@ -193,6 +200,22 @@ def test_an_answer_comes_with_its_model_and_usage(stand_in: StandIn) -> None:
     assert (answer.usage.input_tokens, answer.usage.output_tokens) == (19, 7)
 
 
+def test_an_answer_that_used_up_the_money_is_whole(stand_in: StandIn) -> None:
+    answer = complete(stand_in.saying(INIT, START, SAID, SAID, END, spent(), code=1))
+    assert (answer.text, answer.model) == ("Hello thereHello there", "claude-sonnet-5")
+    assert (answer.usage.input_tokens, answer.usage.output_tokens) == (19, 7)
+
+
+def test_a_structured_answer_is_what_the_tool_was_given(stand_in: StandIn) -> None:
+    block = {"type": "tool_use", "name": "StructuredOutput", "input": VERDICT}
+    said = {"type": "assistant", "message": {"model": "claude-sonnet-5", "content": [block]}}
+    used = stream_event(type="message_delta", delta={"stop_reason": "tool_use"})
+    provider = stand_in.saying(INIT, START, SAID, said, used, spent(stop_reason="tool_use"), code=1)
+    assert json.loads(complete(provider, schema="verdict").text) == VERDICT
+    assert fail(provider).sign is Sign.BAD_ANSWER
+    assert fail(stand_in.saying(INIT, START, SAID, END, spent(), code=1), schema="verdict").sign is Sign.BAD_ANSWER
+
+
 def test_it_is_made_by_its_name_without_looking_for_the_command() -> None:
     assert not create_provider(parse_model_spec("claude-cli")).needs_key
     with pytest.raises(UsageError, match="claude-cli:MODEL"):
@@ -273,6 +296,12 @@ def test_a_used_up_subscription_is_a_quota_with_its_reset(stand_in: StandIn) -> 
         ([INIT, result(is_error="false")], Sign.TRANSIENT),
         ([INIT, START, SAID, result(stop_reason=None, usage={}, modelUsage={})], Sign.TRANSIENT),
         ([INIT, START, SAID, END, STOP], Sign.TRANSIENT),
+        ([INIT, START, END, spent()], Sign.BAD_ANSWER),
+        ([INIT, START, SAID, spent(stop_reason=None)], Sign.TRANSIENT),
+        (
+            [INIT, START, SAID, {"type": "system", "subtype": "model_refusal_x"}, spent(stop_reason=None)],
+            Sign.BAD_ANSWER,
+        ),
         ([], Sign.TRANSIENT),
     ],
 )
@@ -711,6 +740,33 @@ def test_the_genuine_command_fails_with_the_right_sign_after_one_request(
     assert len(server.requests) == 1
     assert KEY not in str(error)
     assert list(stand_in.temporary.iterdir()) == []
+
+
+class Deaf(Transcript):
+    """Hears of the result alone, as one does who comes too late to stop a second request."""
+
+    def take(self, line: bytes) -> bool:
+        return b'"type":"result"' in line and super().take(line)
+
+
+@genuine
+@pytest.mark.parametrize(
+    "bytes_",
+    [
+        pytest.param(sse(OPENED, *text_block("Hello"), *closed("max_tokens")), id="too long"),
+        pytest.param(sse(OPENED, *closed("end_turn")), id="empty"),
+        pytest.param(sse(OPENED, *text_block(""), *closed("end_turn")), id="blank"),
+        pytest.param(sse(OPENED, *tool_block("Bash", command="ls"), *closed("tool_use")), id="tool"),
+    ],
+)
+@pytest.mark.parametrize("schema", ["", "verdict"])
+def test_the_genuine_command_asks_once_even_if_nobody_stops_it(
+    stand_in: StandIn, monkeypatch: pytest.MonkeyPatch, bytes_: bytes, schema: str
+) -> None:
+    monkeypatch.setattr("agentos.providers.claude_cli.Transcript", Deaf)
+    error, server = ask_genuine(bytes_, schema=schema)
+    assert isinstance(error, ProviderError)
+    assert len(server.requests) == 1
 
 
 @genuine

@@ -38,6 +38,8 @@ _OPTIONS = (
     "--include-partial-messages",
     # A model that names a tool it does not have would be answered and asked again for ever.
     *("--tools", "", "--max-turns", "1"),
+    # One turn may be four requests; money for less than one makes it one (see transcript.py).
+    *("--max-budget-usd", "0.0000001"),
     # `@/path` in a prompt, which may quote anybody, reads that file even when there is no tool.
     *("--disallowedTools", "Read,Read(//**),Bash"),
     *("--setting-sources", "", "--strict-mcp-config", "--disable-slash-commands", "--no-session-persistence"),

@@ -9,7 +9,10 @@ command that ends without a result. `retry-after` is not told at all.
 `is_error` false is not enough: a stream that was cut off ends as a success with half an answer, exit code 0 and no
 `stop_reason`. And one turn is not one request: after an answer that is empty, that reached the token limit or that
 broke off early the command asks again by itself, up to three times, each of them paid for and none of them in the
-budget. So the first sign of a second request ends the call.
+budget. So it is given next to no money (`--max-budget-usd`): it stops by itself after the first answer, which is then
+a `result` of the subtype `error_max_budget_usd`, and the answer is what the messages before it said. To end it at the
+first sign of a second request was not enough: on a busy machine the request was out before the signal came. It is kept
+for answers that are told to cost nothing.
 """
 
 from __future__ import annotations
@@ -46,6 +49,8 @@ _NAMES = {
 }
 _NO_LOGIN = 'claude has no valid login: run `claude` and log in, or add a key with provider = "claude-cli"'
 _LAST_MOMENT = 10**11
+_SPENT = "error_max_budget_usd"
+_STRUCTURED_TOOL = "StructuredOutput"
 _UNUSABLE_SUBTYPES = frozenset({"error_max_turns", "error_max_structured_output_retries"})
 
 
@@ -63,6 +68,9 @@ class Transcript:
     _model: str = ""
     _reset: float | None = None
     _result: dict[str, Any] = field(default_factory=dict)
+    _texts: list[str] = field(default_factory=list)
+    _structure: str = ""
+    """What the model gave to the tool by which an answer in a form is given, as JSON."""
 
     def take(self, line: bytes) -> bool:
         """Take a line; return whether it was the last that counts, raise when the call must end here."""
@@ -73,8 +81,10 @@ class Transcript:
                 return True
             case "assistant":
                 self._error = _text(message.get("error")) or self._error
-                model = _text(_mapping(message.get("message")).get("model"))
-                self._model = model if model and model != _SYNTHETIC else self._model
+                self._take_answer(_mapping(message.get("message")))
+            case "system" if _text(message.get("subtype")).startswith("model_refusal"):
+                # Told before the API's own event, which then is not told any more.
+                self._finish = "refusal"
             case "user" if message.get("isSynthetic") is True:
                 raise self._asked_again()
             case "stream_event":
@@ -88,7 +98,9 @@ class Transcript:
         result = self._result
         if not result:
             raise self._transient(f"ended without a result (exit code {ending.code})", ending.complaint)
-        if result.get("is_error") is not False or result.get("subtype") != "success":
+        # Only what was answered costs: with a reason to stop, the money went for a whole answer.
+        is_spent = bool(result.get("subtype") == _SPENT and self._finish)
+        if not is_spent and (result.get("is_error") is not False or result.get("subtype") != "success"):
             raise self._explain(result)
         if result.get("permission_denials") != []:
             raise self._unusable("the model asked for a tool that was denied")
@@ -97,14 +109,31 @@ class Transcript:
             raise self._transient("the answer was cut off, the stream ended without a stop reason")
         if finish not in _NORMAL and not (self.is_structured and finish == _STRUCTURED):
             raise self._stopped(finish)
-        text = join_text([_text(result.get("result"))])
+        text = self._answer() if is_spent else join_text([_text(result.get("result"))])
         if not text.strip():
             raise self._unusable("the answer is empty")
         if len(text) > ANSWER_LIMIT:
             raise self._unusable(f"the answer is longer than {ANSWER_LIMIT} characters")
-        if ending.code != 0:
+        if ending.code != 0 and not is_spent:
             raise self._transient(f"gave an answer but exit code {ending.code}", ending.complaint)
         return Completion(text, self._answering_model(result), _usage(result))
+
+    def _take_answer(self, message: Mapping[str, Any]) -> None:
+        model = _text(message.get("model"))
+        if model == _SYNTHETIC:
+            return
+        self._model = model or self._model
+        content = message.get("content")
+        for block in map(_mapping, content if isinstance(content, list) else []):
+            if block.get("type") == "text":
+                self._texts.append(_text(block.get("text")))
+            elif block.get("type") == "tool_use" and block.get("name") == _STRUCTURED_TOOL:
+                self._structure = json.dumps(_mapping(block.get("input")))
+
+    def _answer(self) -> str:
+        if self.is_structured and not self._structure:
+            raise self._unformed()
+        return self._structure if self.is_structured else join_text(self._texts)
 
     def _take_event(self, event: Mapping[str, Any]) -> None:
         match event.get("type"):
@@ -133,8 +162,7 @@ class Transcript:
 
     def _explain(self, result: Mapping[str, Any]) -> ProviderError:
         if _text(result.get("subtype")) in _UNUSABLE_SUBTYPES:
-            form = "in the form that was asked for" if self.is_structured else "in text"
-            return self._unusable(f"the model did not answer {form}")
+            return self._unformed()
         if self._error == "max_output_tokens":
             return self._stopped("max_tokens")
         if result.get("stop_reason") == "refusal":
@@ -151,6 +179,10 @@ class Transcript:
         if finish in _CUT:
             return self._unusable(f"the answer was cut at {self.max_tokens} tokens ({finish})")
         return self._unusable(f"the model stopped for {clean_words(finish, limit=80)}")
+
+    def _unformed(self) -> ProviderError:
+        form = "in the form that was asked for" if self.is_structured else "in text"
+        return self._unusable(f"the model did not answer {form}")
 
     def _unusable(self, why: str) -> ProviderError:
         return ProviderError(f"{self.asked.provider}: {why}", sign=Sign.BAD_ANSWER)
