@@ -46,7 +46,7 @@ def _is_own_file(folder: Path, name: str, git: Git, own: tuple[str, ...]) -> boo
 
 
 def _content_id(git: Git, commit: str, path: str) -> str:
-    listed = git.run("ls-tree", "-z", "--full-tree", commit, "--", path)
+    listed = git.recall("ls-tree", "-z", "--full-tree", commit, "--", path)
     facts = listed.partition(b"\t")[0].decode().split(" ")
     return facts[2] if len(facts) == 3 and facts[1] == "blob" else ""
 
@@ -70,5 +70,5 @@ def _local_paths(needs: Needs) -> Iterator[str]:
 
 def _is_changed(path: str, git: Git, own: str, commit: str) -> bool:
     arguments = ("diff-tree", "-r", "-z", "--no-renames", "--name-only", own, checked_commit(commit))
-    names = [os_text(name) for name in git.run(*arguments).split(b"\0")[:-1]]
+    names = [os_text(name) for name in git.recall(*arguments).split(b"\0")[:-1]]
     return any(path == "." or name == path or name.startswith(f"{path}/") for name in names)

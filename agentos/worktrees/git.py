@@ -14,6 +14,7 @@ from typing import IO
 from agentos.errors import ItemError
 from agentos.untrusted import clean_text
 from agentos.worktrees.hardening import MOST_DRIVERS, as_variables, make_environment, make_settings
+from agentos.worktrees.stamps import Stamps, configuration_files, stamp
 
 TIMEOUT = 300.0
 OUTPUT_LIMIT = 64_000_000
@@ -21,6 +22,11 @@ _SAID_LIMIT = 8_000
 _LINE_LIMIT = 300
 
 Data = bytes | Iterable[bytes]
+
+_RECALLED_SIZE = 2_000_000
+_MOST_RECALLED = 32
+_recalled: dict[tuple[Path, tuple[str, ...]], bytes] = {}
+_hardened: dict[Path, tuple[Stamps, dict[str, str]]] = {}
 
 
 def one_line(message: str) -> str:
@@ -68,6 +74,18 @@ class Git:
             printed = output.read(limit + 1)
             if len(printed) > limit:
                 raise GitError(f"git {arguments[0]} in {self.work_tree}: gave more than {limit:,} bytes")
+        return printed
+
+    def recall(self, *arguments: str) -> bytes:
+        """Return what git printed about commits named by their ids, which never change; asked once in a process."""
+        key = (self.git_dir, arguments)
+        printed = _recalled.pop(key, None)
+        if printed is None:
+            printed = self.run(*arguments)
+        if len(printed) <= _RECALLED_SIZE:
+            _recalled[key] = printed
+            if len(_recalled) > _MOST_RECALLED:
+                del _recalled[next(iter(_recalled))]
         return printed
 
     def line(self, *arguments: str, data: Data | None = None) -> str:
@@ -126,10 +144,17 @@ class Git:
 def harden(git_dir: Path, work_tree: Path) -> Git:
     """Return git on a repository with every filter and driver disarmed that its configuration names."""
     plain = Git(git_dir, work_tree)
+    stamps = stamp(*configuration_files(git_dir))
+    known = _hardened.get(git_dir)
+    if known is not None and stamps is not None and known[0] == stamps:
+        return replace(plain, settings=known[1])
     keys = plain.run("config", "--list", "--name-only", "-z", limit=4_000_000).split(b"\0")
     settings = make_settings(os.fsdecode(key) for key in keys if key)
     if len(settings) > MOST_DRIVERS:
         raise GitError(f"{git_dir}: its configuration names too many filters and drivers; remove what is not used")
+    # What is included from elsewhere can change without a trace here.
+    if stamps is not None and not any(key.lower().startswith(b"include") for key in keys):
+        _hardened[git_dir] = (stamps, settings)
     return replace(plain, settings=settings)
 
 

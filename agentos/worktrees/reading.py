@@ -55,5 +55,5 @@ def diff(repository: Path, base: str, commit: str, *, limit: int = DIFF_LIMIT) -
 
 def _changes(git: Git, base: str, commit: str) -> list[ChangedFile]:
     arguments = ("diff-tree", "-r", "-z", "--no-renames", "--name-status")
-    parts = git.run(*arguments, checked_commit(base), checked_commit(commit)).split(b"\0")[:-1]
+    parts = git.recall(*arguments, checked_commit(base), checked_commit(commit)).split(b"\0")[:-1]
     return [ChangedFile(os_text(path), kind.decode()) for kind, path in zip(parts[::2], parts[1::2], strict=True)]

@@ -14,9 +14,11 @@ from agentos.locks import ItemLock, try_acquire
 from agentos.worktrees.git import Git, GitError, WorktreeConflict, harden, one_line, start_git
 from agentos.worktrees.hardening import NOBODY, as_variables, make_environment, make_settings
 from agentos.worktrees.names import checked_commit
+from agentos.worktrees.stamps import Stamps, configuration_files, identity, stamp
 
 LOCK_FILE = "agentos.lock"
 LOCK_PATIENCE = 120.0
+_found: dict[Path, tuple[tuple[tuple[int, int], Stamps] | None, Repository]] = {}
 _IDENTITY_LIMIT = 1_000
 
 
@@ -41,11 +43,26 @@ class Repository:
 def find_repository(path: Path) -> Repository:
     """Return the repository of a folder, or say in one line why it cannot be used."""
     path = path.resolve()
+    known = _found.get(path)
+    if known is not None and known[0] is not None and known[0] == _stamps_of(known[1]):
+        return known[1]
+    repository = _look_for(path)
+    _found[path] = (_stamps_of(repository), repository)
+    return repository
+
+
+def _stamps_of(repository: Repository) -> tuple[tuple[int, int], Stamps] | None:
+    """Return what changes with the facts of a repository, None while that cannot be told."""
+    stamps = stamp(repository.git_dir / "shallow", *configuration_files(repository.git_dir))
+    return None if stamps is None else (identity(repository.path / ".git"), stamps)
+
+
+def _look_for(path: Path) -> Repository:
     if not path.is_dir():
         raise _unusable(f"{path}: is not a folder")
     try:
-        facts = _ask(path, "--is-bare-repository", "--is-inside-work-tree", "--is-shallow-repository").split("\n")
-        object_format = _ask(path, "--show-object-format")
+        questions = ("--is-bare-repository", "--is-inside-work-tree", "--is-shallow-repository", "--show-object-format")
+        facts = _ask(path, *questions).split("\n")
         git_dir = Path(_ask(path, "--path-format=absolute", "--git-common-dir"))
         if facts[0] == "true":
             raise _unusable(f"{path}: is a bare repository; clone it and start in the clone")
@@ -54,7 +71,7 @@ def find_repository(path: Path) -> Repository:
         prefix = _ask(path, "--show-prefix")
     except GitError as error:
         raise _unusable(_why_unusable(path, error)) from error
-    return Repository(path, git_dir.resolve(), prefix, facts[2] == "true", object_format)
+    return Repository(path, git_dir.resolve(), prefix, facts[2] == "true", facts[3])
 
 
 def resolve_commit(git: Git, revision: str = "HEAD") -> str:

@@ -191,7 +191,11 @@ def _look(root: int, path: bytes, is_forced: bool, found: Scan) -> list[_Seen]:
 
 def _passed_over(git: Git, seen: Collection[_Seen], kept: Kept, depth: int, with_ignored: bool) -> frozenset[bytes]:
     asked = [
-        entry.path for entry in seen if not entry.is_forced and not kept.has(entry.path, is_folder=entry.is_folder)
+        entry.path
+        for entry in seen
+        if not entry.is_forced
+        and not kept.has(entry.path, is_folder=entry.is_folder)
+        and (not with_ignored or _is_cache(entry.path))
     ]
     if not asked or depth > _LEVELS_WITH_RULES:
         return frozenset()
@@ -199,8 +203,7 @@ def _passed_over(git: Git, seen: Collection[_Seen], kept: Kept, depth: int, with
     arguments = ("check-ignore", "--no-index", "-z", "--stdin")
     # Led in by "./", or a name with a colon in front would be taken for a pattern.
     data = b"".join(b"./" + path + b"\0" for path in asked)
-    ignored = frozenset(path[2:] for path in git.answers(*arguments, data=data).split(b"\0") if path)
-    return frozenset(path for path in ignored if _is_cache(path)) if with_ignored else ignored
+    return frozenset(path[2:] for path in git.answers(*arguments, data=data).split(b"\0") if path)
 
 
 def _is_cache(path: bytes) -> bool:

@@ -51,7 +51,7 @@ class Stored:
 def list_tree(git: Git, commit: str) -> dict[bytes, Entry]:
     """Return all files, links and submodules of a commit."""
     entries = {}
-    for line in git.run("ls-tree", "-r", "-z", "--full-tree", checked_commit(commit)).split(b"\0")[:-1]:
+    for line in git.recall("ls-tree", "-r", "-z", "--full-tree", checked_commit(commit)).split(b"\0")[:-1]:
         facts, _, path = line.partition(b"\t")
         mode, _, content = facts.decode().split(" ")
         entries[path] = Entry(mode, content)
