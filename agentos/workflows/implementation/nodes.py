@@ -237,7 +237,10 @@ async def validate(state: ImplementationState, context: Context) -> Update:
     touched = bench.changed_files(state["base"], current["snapshot"])
     reverted = {}
     for path in context.blueprint.provable:
-        if path in touched:
+        if {*touched} - {*scaffold["tests"]} == {path}:
+            # The tests without this one change are what was proven red.
+            reverted[path] = TestRun.from_data(state["red"])
+        elif path in touched:
             await bench.restore(current["snapshot"])
             bench.revert(path, state["base"])
             reverted[path] = proving.own_tests(await bench.test(taking.selection(scaffold)), scaffold)
@@ -324,4 +327,5 @@ def _ask(
     schema: str = "",
 ) -> Awaitable[Completion]:
     prompt = context.prompts.render(role, inputs) + more
+    context.bench.rest()
     return context.ask(role=role, node=node, round=round, attempt=attempt, prompt=prompt, inputs=inputs, schema=schema)

@@ -12,11 +12,19 @@ from pathlib import Path, PurePosixPath
 from agentos.codemap import select_material
 from agentos.confinement import ConfinedFolder
 from agentos.documents.changes import is_test
-from agentos.environments import Environment, is_asked_by_others, open_environment, project_metadata, read_needs
+from agentos.environments import (
+    Environment,
+    Needs,
+    is_asked_by_others,
+    open_environment,
+    project_metadata,
+    read_needs,
+)
 from agentos.errors import ItemError
 from agentos.files import make_private_directory
 from agentos.proofs.runners import has_runner
 from agentos.proofs.runs import TestRun
+from agentos.queueing import Place
 from agentos.sandbox import Limits, Sandbox, find_sandbox
 from agentos.testbench import Setting, run_in_sandbox
 from agentos.workflows.flow import Job, Observe
@@ -32,6 +40,11 @@ from agentos.worktrees.snapshots import restore, take
 from agentos.worktrees.stacking import find_base
 from agentos.worktrees.worktree import Worktree
 
+PROCESSOR_PATIENCE = 1.0
+"""Seconds that tests wait for a processor.
+
+Items whose tests share one all end late, and then wait for their answers at the same time. But a run that sleeps needs
+none, so nobody is waited for long."""
 _SETTINGS = frozenset(
     ["conftest.py", "pyproject.toml", "pytest.toml", "pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg"],
 )
@@ -50,6 +63,8 @@ class Workbench:
         """Files that belong to the item even where git ignores them."""
         self._observe = observe
         self._environment: Environment | None = None
+        self._needs: Needs | None = None
+        """What the environment was opened for."""
         self._is_guarded = False
         """Whether the dependencies are those of a model, so that it is told when they cannot be had."""
         self._at = ""
@@ -69,6 +84,16 @@ class Workbench:
         folder = Path(self._workshop.worktree)
         make_private_directory(folder.parent)
         return open_worktree(self._repository, folder, item, self._branch, base, begins=begins)
+
+    @cached_property
+    def _processor(self) -> Place:
+        root = Path(self._workshop.environments)
+        locks = [root / f".processor-{number}.lock" for number in range(len(os.sched_getaffinity(0)))]
+        return Place(locks, PROCESSOR_PATIENCE)
+
+    def rest(self) -> None:
+        """Let another item have the processor: this one waits for an answer."""
+        self._processor.leave()
 
     @cached_property
     def _sandbox(self) -> Sandbox:
@@ -171,6 +196,7 @@ class Workbench:
         guarded = self._guarded_files()
         before = _stamps(self._worktree.path, guarded)
         with self._waiting():
+            await self._processor.take()
             run = await run_in_sandbox(self._sandbox, environment, setting, selection, measured)
         after = _stamps(self._worktree.path, guarded)
         changed = [path for path in guarded if before[path] != after[path]]
@@ -203,11 +229,13 @@ class Workbench:
         if self._is_guarded:
             # What a model has asked for may be installed, but must not run code of its own on the way.
             needs = read_needs(self._worktree.path, only_wheels=True)
+        if self._environment is not None and needs == self._needs and self._environment.python.exists():
+            return self._environment
         with self._waiting():
             environment = await open_environment(needs, Path(self._workshop.environments), log=log)
         if self._environment is None or environment.folder != self._environment.folder:
             project_metadata(self._worktree.path, self._worktree.beside("metadata"))
-        self._environment = environment
+        self._environment, self._needs = environment, needs
         return environment
 
     @contextmanager
