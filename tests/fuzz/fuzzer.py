@@ -63,10 +63,14 @@ def _time(target: Target, text: str) -> float:
 
 
 def run_hypothesis(target: Target, seconds: float, say: Callable[[str], None]) -> int:
-    """Fuzz for so many seconds and return how many texts were read."""
+    """Fuzz for so many seconds, but for one whole round at least, and return how many texts were read."""
     end = time.monotonic() + seconds
     count = rounds = 0
-    while time.monotonic() < end:
+
+    def goes_on() -> bool:
+        return rounds <= 1 or time.monotonic() < end
+
+    while rounds == 0 or time.monotonic() < end:
         rounds += 1
 
         @seed(rounds + int(time.time()))
@@ -80,7 +84,7 @@ def run_hypothesis(target: Target, seconds: float, say: Callable[[str], None]) -
         @given(texts(target))
         def read_some(text: str) -> None:
             nonlocal count
-            if time.monotonic() < end:
+            if goes_on():
                 count += 1
                 check(target, text)
 
@@ -94,7 +98,7 @@ def run_hypothesis(target: Target, seconds: float, say: Callable[[str], None]) -
         )
         @given(st.lists(st.sampled_from(target.pieces), min_size=1, max_size=3).map("".join))
         def grow_some(unit: str) -> None:
-            if time.monotonic() < end:
+            if goes_on():
                 check_growth(target, unit)
 
         read_some()

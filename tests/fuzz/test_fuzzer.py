@@ -30,4 +30,4 @@ def test_a_parser_with_loops_in_loops_is_found() -> None:
 
 @pytest.mark.parametrize("name", sorted(TARGETS))
 def test_a_target_holds(name: str) -> None:
-    assert run_hypothesis(TARGETS[name], 2, lambda _: None) > 0
+    assert run_hypothesis(TARGETS[name], 0, lambda _: None) > 0
