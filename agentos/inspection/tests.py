@@ -67,10 +67,18 @@ def inspect_tests(text: str, path: str, packages: Collection[str] = (), base_tex
         return TestInventory(path, problems=(Problem(1, "is nested too deeply to be read; make it flatter"),))
 
 
-def inspect_support(text: str) -> tuple[Problem, ...]:
+def inspect_support(text: str, packages: Collection[str] = (), base_text: str | None = None) -> tuple[Problem, ...]:
     """Return what is wrong with a file that serves tests and holds none: fixtures, helpers, a `conftest.py`."""
     module = parse_python(text)
-    return (module,) if isinstance(module, Problem) else tuple(sorted(set(misconduct(module)), key=lambda p: p.line))
+    if isinstance(module, Problem):
+        return (module,)
+    base = parse_python(base_text) if base_text is not None else None
+    before = _misuses(base, packages) if isinstance(base, ast.Module) else ()
+    return tuple(new_only(_misuses(module, packages), before))
+
+
+def _misuses(module: ast.Module, packages: Collection[str]) -> list[Problem]:
+    return sorted({*misconduct(module), *peeking(module, frozenset(packages), goes_elsewhere(module))})
 
 
 def scenario_of(name: str) -> str:
@@ -99,7 +107,7 @@ def _inspect(module: ast.Module, path: str, packages: frozenset[str]) -> TestInv
     checking = graph.reaching(lambda node: any(is_check(part) for part in _live_nodes(node)))
     touching = graph.reaching(toucher(module, packages)) if packages else None
     constants = _constants(module)
-    problems = {*misconduct(module), *peeking(module, packages, goes_elsewhere(module))}
+    problems = set(_misuses(module, packages))
     if not tests:
         problems.add(Problem(1, "holds no test; write functions whose names begin with `test_`"))
     problems |= set(_repeats(tests))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentos.inspection import FoundTest, inspect_tests, missing_scenarios, scenario_of
+from agentos.inspection import FoundTest, inspect_support, inspect_tests, missing_scenarios, scenario_of
 
 HEAD = "import pytest\nfrom unittest.mock import Mock, MagicMock\nfrom shop import cart, Cart\n"
 
@@ -264,3 +264,15 @@ LINES = st.sampled_from(
 @given(st.lists(LINES, max_size=12))
 def test_no_arrangement_of_lines_raises(lines: list[str]) -> None:
     inspect_tests("\n".join(lines), "test_x.py", ["shop"])
+
+
+READING = "import inspect\nfrom shop import cart\n\n\ndef is_written():\n    return 'def' in inspect.getsource(cart)\n"
+
+
+def test_a_helper_that_reads_the_code_is_refused_unless_it_did_so_before() -> None:
+    [problem] = inspect_support(READING, ["shop"])
+    assert problem.line == 6
+    assert "reads the text of the code" in problem.text
+    assert inspect_support(READING + "\n\nOTHER = 1\n", ["shop"], READING) == ()
+    assert inspect_support("def broken(:\n", ["shop"])
+    assert inspect_support("import pytest\n\n\n@pytest.fixture\ndef cart():\n    return 1\n", ["shop"], None) == ()

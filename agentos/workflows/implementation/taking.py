@@ -70,7 +70,8 @@ def take_tests(answer: str, blueprint: Blueprint, reader: Reader) -> Taken:
             taken.problems += [f"{path}, line {problem.line}: {problem.text}" for problem in inventory.problems]
             taken.problems += [f"{path}: {name} was there and is gone; leave it in" for name in comparison.lost]
         elif path.endswith(".py"):
-            taken.problems += [f"{path}, line {problem.line}: {problem.text}" for problem in inspect_support(text)]
+            problems = inspect_support(text, packages, reader.read_base(path))
+            taken.problems += [f"{path}, line {problem.line}: {problem.text}" for problem in problems]
     if missing := missing_scenarios(found, blueprint.scenarios):
         taken.problems.append(f"no test for the scenarios {', '.join(missing)}; name one test_{missing[0]}_...")
     return taken
