@@ -23,16 +23,19 @@ def arrange_by_files(selection: Selection, order: Order, collected: Sequence[Tas
     inbox, for one that was built before is as much in the way as one that is about to be.
     """
     declared = {task: declared_files(inbox.load(task).text) for task in collected}
+    needs = order.needs
     positions = {task: position for position, task in enumerate(selection.tasks)}
     after = [*order.after, *_overlaps(selection.tasks, order, declared)]
+    places = {task: place for place, task in enumerate(collected)}
+    sharers: dict[str, list[Task]] = {}
+    for task, paths in declared.items():
+        for path in paths:
+            sharers.setdefault(path, []).append(task)
     builds_on = {}
     for task in selection.tasks:
-        depended = {pair.other for pair in order.after if pair.position == positions[task]}
-        builds_on[task.item] = tuple(
-            other.item
-            for other in collected
-            if other != task and (_shared(declared, task, other) or positions.get(other) in depended)
-        )
+        below = {selection.tasks[other] for other in needs.get(positions[task], ())} & places.keys()
+        below |= {other for path in declared.get(task, ()) for other in sharers[path]}
+        builds_on[task.item] = tuple(other.item for other in sorted(below - {task}, key=places.__getitem__))
     return replace(order, after=tuple(after), builds_on=builds_on)
 
 
@@ -62,10 +65,6 @@ def _topological(total: int, order: Order) -> Iterator[int]:
     while (position := queue.take()) is not None:
         yield position
         queue.finish(position, is_fulfilled=True)
-
-
-def _shared(declared: Mapping[Task, frozenset[str]], task: Task, other: Task) -> bool:
-    return not declared.get(task, frozenset()).isdisjoint(declared.get(other, ()))
 
 
 def _name(paths: Sequence[str]) -> str:
