@@ -216,6 +216,38 @@ def test_a_structured_answer_is_what_the_tool_was_given(stand_in: StandIn) -> No
     assert fail(stand_in.saying(INIT, START, SAID, END, spent(), code=1), schema="verdict").sign is Sign.BAD_ANSWER
 
 
+def test_all_parts_of_an_answer_count_also_where_nothing_was_spent(stand_in: StandIn) -> None:
+    first = {"type": "assistant", "message": {"content": [{"type": "text", "text": "First. "}]}}
+    answer = complete(stand_in.saying(INIT, START, first, SAID, END, STOP, result(result="Hello there")))
+    assert answer.text == "First. Hello there"
+
+
+def test_a_structured_answer_has_all_that_was_asked_for(stand_in: StandIn) -> None:
+    def give(*inputs: object) -> ClaudeCliProvider:
+        blocks = [{"type": "tool_use", "name": "StructuredOutput", "input": each} for each in inputs]
+        said = {"type": "assistant", "message": {"model": "claude-sonnet-5", "content": blocks}}
+        used = stream_event(type="message_delta", delta={"stop_reason": "tool_use"})
+        return stand_in.saying(INIT, START, said, used, spent(stop_reason="tool_use"), code=1)
+
+    for bad in ({}, "text", None, {"decision": "APPROVED"}):
+        assert fail(give(bad), schema="verdict").sign is Sign.BAD_ANSWER
+    halved = {**VERDICT, "summary": "Good \ud83d."}
+    assert json.loads(complete(give(VERDICT, {}), schema="verdict").text) == VERDICT
+    assert "Good \N{REPLACEMENT CHARACTER}." in complete(give(halved), schema="verdict").text
+
+
+def test_a_long_answer_that_is_left_behind_arrives(stand_in: StandIn) -> None:
+    text = "x" * 800_000
+    body = f"""
+    sys.stdin.read()
+    said = {{"type": "assistant", "message": {{"content": [{{"type": "text", "text": {text[:1]!r} * 800_000}}]}}}}
+    for message in [*ANSWER[:2], said, ANSWER[3], {spent()!r}]:
+        os.set_blocking(1, False)
+        os.write(1, json.dumps(message).encode() + b"\\n")
+    """
+    assert complete(stand_in.provider(textwrap.dedent(body))).text == text
+
+
 def test_it_is_made_by_its_name_without_looking_for_the_command() -> None:
     assert not create_provider(parse_model_spec("claude-cli")).needs_key
     with pytest.raises(UsageError, match="claude-cli:MODEL"):

@@ -90,7 +90,8 @@ class ClaudeCliProvider:
         if schema:
             options += ["--json-schema", json.dumps(schema)]
         asked = Asked(_NAME, self._model, credential.secret if credential else "")
-        transcript = Transcript(asked, request.max_output_tokens, is_structured=bool(schema))
+        required = frozenset(schema.get("required", ())) if schema else None
+        transcript = Transcript(asked, request.max_output_tokens, required)
         limit = {"CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(request.max_output_tokens)}
         # At the very beginning, a slash would make the prompt one of the command's own commands.
         prompt = f"\n{request.prompt}" if request.prompt.startswith("/") else request.prompt

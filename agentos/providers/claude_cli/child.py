@@ -10,6 +10,7 @@ number from being given to strangers until the group has been killed.
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import signal
 from asyncio.subprocess import DEVNULL, PIPE, Process
@@ -28,6 +29,8 @@ TERMINATION_GRACE = 0.3
 EXIT_GRACE = 10.0
 COMPLAINT_GRACE = 2.0
 _POLL = 0.01
+_PIPE_SIZE = 1 << 20
+"""As much as everybody may have: the command does not wait at its end for what is not yet taken from it."""
 _WATCH = 'trap "" TERM; read _; rm -rf -- "$1"; kill -s KILL 0'
 
 
@@ -90,7 +93,7 @@ async def _running(command: Sequence[str], environ: Mapping[str, str], folder: P
 
 async def _start(command: Sequence[str], environ: Mapping[str, str], folder: Path, group: int) -> Process:
     try:
-        return await asyncio.create_subprocess_exec(
+        process = await asyncio.create_subprocess_exec(
             *command,
             cwd=folder,
             env=environ,
@@ -103,6 +106,11 @@ async def _start(command: Sequence[str], environ: Mapping[str, str], folder: Pat
     except OSError as error:
         why = f"{command[0]}: cannot be started ({error.strerror}); check that it is a program"
         raise ProviderError(why, sign=Sign.BAD_REQUEST) from None
+    with suppress(OSError, AttributeError):
+        # The reader's own pipe, which asyncio does not name otherwise.
+        pipe = process._transport.get_pipe_transport(1).get_extra_info("pipe")  # type: ignore[attr-defined]
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_SIZE)
+    return process
 
 
 async def _end(watcher: Process, process: Process | None) -> None:

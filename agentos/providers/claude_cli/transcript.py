@@ -60,7 +60,8 @@ class Transcript:
 
     asked: Asked
     max_tokens: int
-    is_structured: bool = False
+    required: frozenset[str] | None = None
+    """What a structured answer must have; None when a plain text is wanted."""
     _requests: int = 0
     _finish: str = ""
     """Why the model stopped, as the API's own event said it."""
@@ -71,6 +72,12 @@ class Transcript:
     _texts: list[str] = field(default_factory=list)
     _structure: str = ""
     """What the model gave to the tool by which an answer in a form is given, as JSON."""
+    _has_tool: bool = False
+
+    @property
+    def is_structured(self) -> bool:
+        """Whether an answer in a form is wanted."""
+        return self.required is not None
 
     def take(self, line: bytes) -> bool:
         """Take a line; return whether it was the last that counts, raise when the call must end here."""
@@ -109,7 +116,7 @@ class Transcript:
             raise self._transient("the answer was cut off, the stream ended without a stop reason")
         if finish not in _NORMAL and not (self.is_structured and finish == _STRUCTURED):
             raise self._stopped(finish)
-        text = self._answer() if is_spent else join_text([_text(result.get("result"))])
+        text = self._answer() if is_spent else self._whole(join_text([_text(result.get("result"))]))
         if not text.strip():
             raise self._unusable("the answer is empty")
         if len(text) > ANSWER_LIMIT:
@@ -127,13 +134,22 @@ class Transcript:
         for block in map(_mapping, content if isinstance(content, list) else []):
             if block.get("type") == "text":
                 self._texts.append(_text(block.get("text")))
-            elif block.get("type") == "tool_use" and block.get("name") == _STRUCTURED_TOOL:
-                self._structure = json.dumps(_mapping(block.get("input")))
+            elif block.get("type") == "tool_use":
+                self._has_tool = True
+                given = _mapping(block.get("input"))
+                # The command, which is not let go on, would have checked it.
+                if block.get("name") == _STRUCTURED_TOOL and (self.required or set()) <= given.keys():
+                    self._structure = join_text([json.dumps(given, ensure_ascii=False)])
 
     def _answer(self) -> str:
-        if self.is_structured and not self._structure:
+        if not self._structure if self.is_structured else self._has_tool:
             raise self._unformed()
         return self._structure if self.is_structured else join_text(self._texts)
+
+    def _whole(self, last: str) -> str:
+        """Return all parts of an answer of which the command names only the last."""
+        said = join_text(self._texts)
+        return said if last.strip() and not self.is_structured and said.endswith(last) else last
 
     def _take_event(self, event: Mapping[str, Any]) -> None:
         match event.get("type"):
