@@ -14,11 +14,11 @@ from agentos.locks import ItemLock, try_acquire
 from agentos.worktrees.git import Git, GitError, WorktreeConflict, harden, one_line, start_git
 from agentos.worktrees.hardening import NOBODY, as_variables, make_environment, make_settings
 from agentos.worktrees.names import checked_commit
-from agentos.worktrees.stamps import Stamps, configuration_files, identity, stamp
+from agentos.worktrees.stamps import Stamps, configuration_files, find_git_folder, stamp
 
 LOCK_FILE = "agentos.lock"
 LOCK_PATIENCE = 120.0
-_found: dict[Path, tuple[tuple[tuple[int, int], Stamps] | None, Repository]] = {}
+_found: dict[Path, tuple[tuple[Path, int, int], Stamps, Repository]] = {}
 _IDENTITY_LIMIT = 1_000
 
 
@@ -43,18 +43,24 @@ class Repository:
 def find_repository(path: Path) -> Repository:
     """Return the repository of a folder, or say in one line why it cannot be used."""
     path = path.resolve()
+    place = find_git_folder(path)
     known = _found.get(path)
-    if known is not None and known[0] is not None and known[0] == _stamps_of(known[1]):
-        return known[1]
+    if known is not None and place == known[0] and _stamps_of(known[2]) == known[1] and path.is_dir():
+        return known[2]
+    _found.pop(path, None)
     repository = _look_for(path)
-    _found[path] = (_stamps_of(repository), repository)
+    stamps = _stamps_of(repository)
+    if place is not None and stamps is not None and place == find_git_folder(path):
+        _found[path] = (place, stamps, repository)
     return repository
 
 
-def _stamps_of(repository: Repository) -> tuple[tuple[int, int], Stamps] | None:
+def _stamps_of(repository: Repository) -> Stamps | None:
     """Return what changes with the facts of a repository, None while that cannot be told."""
-    stamps = stamp(repository.git_dir / "shallow", *configuration_files(repository.git_dir))
-    return None if stamps is None else (identity(repository.path / ".git"), stamps)
+    git_dir = repository.git_dir
+    if not (git_dir / "HEAD").exists():
+        return None
+    return stamp(git_dir / "shallow", *configuration_files(git_dir))
 
 
 def _look_for(path: Path) -> Repository:

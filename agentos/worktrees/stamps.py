@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import stat
 import time
 from pathlib import Path
 
-Stamps = tuple[tuple[int, int, int, int] | None, ...]
+Stamp = tuple[int, int, int, int] | None
+Stamps = tuple[Stamp, ...]
 
 _SETTLED = 2.0
 """Seconds: of two changes within one tick of the clock the second leaves no trace in the times of a file."""
@@ -13,7 +15,8 @@ _SETTLED = 2.0
 
 def stamp(*files: Path) -> Stamps | None:
     """Return what changes whenever one of the files does; None while one of them has changed only just now."""
-    return tuple(map(_stamp, files)) if all(map(_is_settled, files)) else None
+    found = tuple(map(_stamp, files))
+    return found if all(map(_is_settled, found)) else None
 
 
 def configuration_files(git_dir: Path) -> tuple[Path, ...]:
@@ -26,16 +29,21 @@ def configuration_files(git_dir: Path) -> tuple[Path, ...]:
     return pointer, common / "config", git_dir / "config.worktree"
 
 
-def identity(path: Path) -> tuple[int, int]:
-    """Return what tells something at a path from another that has come into its place, also from nothing."""
-    try:
-        status = path.lstat()
-    except OSError:
-        return 0, 0
-    return status.st_dev, status.st_ino
+def find_git_folder(path: Path) -> tuple[Path, int, int] | None:
+    """Return the `.git` that git would find for a folder and what tells it from another; None when it is no folder.
+
+    A file or a link in that place leads elsewhere, and where it leads can change without a trace.
+    """
+    for folder in (path, *path.parents):
+        try:
+            status = (folder / ".git").lstat()
+        except OSError:
+            continue
+        return (folder, status.st_dev, status.st_ino) if stat.S_ISDIR(status.st_mode) else None
+    return None
 
 
-def _stamp(file: Path) -> tuple[int, int, int, int] | None:
+def _stamp(file: Path) -> Stamp:
     try:
         status = file.stat()
     except OSError:
@@ -44,6 +52,5 @@ def _stamp(file: Path) -> tuple[int, int, int, int] | None:
     return status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns
 
 
-def _is_settled(file: Path) -> bool:
-    found = _stamp(file)
+def _is_settled(found: Stamp) -> bool:
     return found is None or abs(time.time() - found[3] / 1e9) > _SETTLED

@@ -106,6 +106,40 @@ def test_a_repository_that_becomes_bare_or_shallow_is_seen_to(repository: Path, 
         find_repository(repository)
 
 
+def test_what_leads_elsewhere_is_followed_every_time(repository: Path, at_once: None, tmp_path: Path) -> None:
+    other = make_repository(tmp_path / "other")
+    for kind in ("file", "link"):
+        folder = tmp_path / kind
+        folder.mkdir()
+        for target in (repository, other):
+            if kind == "file":
+                (folder / ".git").write_text(f"gitdir: {target}/.git\n")
+            else:
+                (folder / ".git").unlink(missing_ok=True)
+                (folder / ".git").symlink_to(target / ".git")
+            assert find_repository(folder).git_dir == target / ".git"
+
+
+def test_a_repository_that_comes_between_is_found(repository: Path, at_once: None) -> None:
+    deep = repository / "a" / "b"
+    deep.mkdir(parents=True)
+    assert find_repository(deep).prefix == "a/b/"
+    git(repository / "a", "init", "-q", "-b", "main", ".")
+    assert find_repository(deep).prefix == "b/"
+
+
+def test_what_is_gone_is_not_found(repository: Path, at_once: None) -> None:
+    folder = repository / "shelf"
+    find_repository(folder)
+    find_repository(repository)
+    shutil.rmtree(folder)
+    with pytest.raises(BadInput, match="is not a folder"):
+        find_repository(folder)
+    (repository / ".git" / "HEAD").unlink()
+    with pytest.raises(BadInput, match="is not in a git repository"):
+        find_repository(repository)
+
+
 def test_a_commit_is_listed_once(repository: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     hardened = find_repository(repository).git()
     commit = resolve_commit(hardened)
