@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from agentos.errors import BadInput, UsageError
+from agentos.errors import BadInput, ItemError, UsageError
 from agentos.files import is_inside
 from agentos.sandbox import Finished, Scene
 from agentos.sandbox.environment import build_environ
@@ -118,8 +118,13 @@ def _try(program: str) -> tuple[Bubblewrap | None, str]:
                 env={},
                 pass_fds=tuple(descriptors.values()),
             )
+    except subprocess.TimeoutExpired as error:
+        raise ItemError(f"bubblewrap: its trial did not end within {_TRIAL_SECONDS} s; run again") from error
     except (OSError, subprocess.SubprocessError) as error:
         return None, str(error)
+    if trial.returncode < 0:
+        # Whatever ended it says nothing about whether it works, and must not lead to less protection.
+        raise ItemError(f"bubblewrap: its trial was ended by signal {-trial.returncode}; run again")
     complaint = trial.stderr.decode("utf-8", "replace").strip()
     return (found, "") if trial.returncode == 0 else (None, complaint or f"exit code {trial.returncode}")
 

@@ -44,9 +44,12 @@ class _Children:
     by_pid: dict[int, str] = field(default_factory=dict)
 
     def kill(self, request: str, number: int) -> None:
+        # A request to leave is for the worker alone: a child of it that has not yet got a group of its own would die of
+        # it, and be taken for one that failed.
+        send = _signal_one if number == signal.SIGTERM else _signal_group
         for pid, known in self.by_pid.items():
             if known == request:
-                _signal_group(pid, number)
+                send(pid, number)
 
     def kill_all(self) -> None:
         for pid in self.by_pid:
@@ -188,6 +191,13 @@ def _reap(children: _Children) -> None:
         if request is not None:
             cpu = usage.ru_utime + usage.ru_stime
             _send(children.control, f"exited {request} {status} {cpu:.6f} {usage.ru_maxrss * 1024}")
+
+
+def _signal_one(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
 
 
 def _signal_group(pid: int, number: int) -> None:
