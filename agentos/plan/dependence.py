@@ -47,6 +47,8 @@ class Order:
     warnings: tuple[str, ...] = ()
     whereabouts: Mapping[str, Whereabouts] = field(default_factory=dict)
     """What the source said about items that are waited for and were not collected."""
+    depends: Mapping[int, frozenset[Task]] = field(default_factory=dict)
+    """For each position the items that it says it depends on, also those that are done or were not chosen."""
     builds_on: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """For each item those whose finished work it has to contain: they change the same files, or it depends on them."""
 
@@ -111,6 +113,7 @@ def arrange(
     refused = {reject.task for reject in selection.rejects}
     whereabouts = _ask(selection, stated, names, ledger, look_up) if look_up is not None else {}
     after: list[After] = []
+    depends: dict[int, set[Task]] = {}
     held: dict[int, str] = {}
     warnings: list[str] = []
     for position, found in stated.items():
@@ -124,6 +127,7 @@ def arrange(
                 if state is not Whereabouts.OPEN:
                     continue
                 other = replace(task, item=dependency.item, source="")
+            depends.setdefault(position, set()).add(other)
             if other in positions:
                 after.append(After(position, positions[other], dependency.said))
             elif other in refused:
@@ -135,7 +139,9 @@ def arrange(
                 else:
                     pending = trouble or "is pending and not selected"
                     warnings.append(f"{task.label}: {dependency.said}, which {pending}; going on without it")
-    return selection, Order(tuple(after), held, tuple(warnings), whereabouts)
+    return selection, Order(
+        tuple(after), held, tuple(warnings), whereabouts, {place: frozenset(found) for place, found in depends.items()}
+    )
 
 
 def _ask(

@@ -23,7 +23,6 @@ def arrange_by_files(selection: Selection, order: Order, collected: Sequence[Tas
     inbox, for one that was built before is as much in the way as one that is about to be.
     """
     declared = {task: declared_files(inbox.load(task).text) for task in collected}
-    needs = order.needs
     positions = {task: position for position, task in enumerate(selection.tasks)}
     after = [*order.after, *_overlaps(selection.tasks, order, declared)]
     places = {task: place for place, task in enumerate(collected)}
@@ -33,7 +32,7 @@ def arrange_by_files(selection: Selection, order: Order, collected: Sequence[Tas
             sharers.setdefault(path, []).append(task)
     builds_on = {}
     for task in selection.tasks:
-        below = {selection.tasks[other] for other in needs.get(positions[task], ())} & places.keys()
+        below = order.depends.get(positions[task], frozenset()) & places.keys()
         below |= {other for path in declared.get(task, ()) for other in sharers[path]}
         builds_on[task.item] = tuple(other.item for other in sorted(below - {task}, key=places.__getitem__))
     return replace(order, after=tuple(after), builds_on=builds_on)
