@@ -105,9 +105,12 @@ def _open(git: Git, worktree: Worktree, staging: Path) -> None:
     unfilled.unlink(missing_ok=True)
 
 
-def _claim(git: Git, worktree: Worktree, tip: str) -> Path | None:
-    """Return the folder's entry, mended, None when there is none; refuse where something is not ours."""
-    if tip:
+def _claim(git: Git, worktree: Worktree, tip: str, *, may_be_merged: bool = False) -> Path | None:
+    """Return the folder's entry, mended, None when there is none; refuse where something is not ours.
+
+    With `may_be_merged`, commits of others on the branch are fine when the head has them all.
+    """
+    if tip and not (may_be_merged and is_ancestor(git, tip, resolve_commit(git))):
         _check_tip(git, worktree, tip)
     entry = _find_ours(git, worktree)
     _check_place(git, worktree, entry)
@@ -134,7 +137,11 @@ def _check_head(git: Git, worktree: Worktree, entry: Path) -> None:
     head = head_of(git, entry)
     if head != worktree.branch_ref:
         now = head.removeprefix("refs/heads/") or "no branch"
-        raise WorktreeConflict(f"{worktree.folder}: is on {now}; check out {worktree.branch} there and start again")
+        if read_ref(git, worktree.branch_ref):
+            what_to_do = f"check out {worktree.branch} there"
+        else:
+            what_to_do = f"move it out of the way: git worktree move {worktree.folder} NEW-FOLDER"
+        raise WorktreeConflict(f"{worktree.folder}: is on {now}; {what_to_do}, and start again")
 
 
 def _find_ours(git: Git, worktree: Worktree) -> Path | None:
@@ -165,15 +172,18 @@ def _check_tip(git: Git, worktree: Worktree, tip: str) -> None:
     """Refuse a branch of that name with commits that are not ours: it is never reset."""
     ours = {kept.commit for kept in refs_of(git, worktree).values()}
     if tip != worktree.base and tip not in ours:
+        last = latest_commit(git, worktree.item) or worktree.base
         raise WorktreeConflict(
-            f"{worktree.branch}: has commits that AgentOS did not make; rename the branch, or merge it, and start again"
+            f"{worktree.branch}: has commits that AgentOS did not make; merge it, or keep them by "
+            f"git branch NEW-NAME {worktree.branch} and go back by git -C {worktree.folder} reset --keep {last[:12]}, "
+            "and start again"
         )
 
 
 def _move_base(git: Git, worktree: Worktree, base: str) -> Worktree:
     """Have a branch begin at another commit, as what it builds on, or it itself, may have been merged since."""
     tip = read_ref(git, worktree.branch_ref)
-    _claim(git, worktree, tip)
+    _claim(git, worktree, tip, may_be_merged=True)
     start = _find_start(git, worktree, tip, base)
     if start in ("", worktree.base):
         return worktree

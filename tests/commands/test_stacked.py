@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -37,6 +38,31 @@ REVISED = """\
         raise TypeError("not a whole number")
     return number + 2
 >>>>>>> REPLACE
+```
+"""
+USING = """\
+```python
+# File: tests/test_op4.py
+\"\"\"Tests of operation 4.\"\"\"
+
+from calc.op4 import apply
+
+
+def test_010_it_works():
+    assert apply(2) == 6
+```
+"""
+USED = """\
+```python
+# File: calc/op4.py
+\"\"\"Operation 4.\"\"\"
+
+from calc.op1 import apply as first
+
+
+def apply(number: int) -> int:
+    \"\"\"Return twice what operation 1 returns.\"\"\"
+    return 2 * first(number)
 ```
 """
 
@@ -78,17 +104,46 @@ def test_who_has_a_base_goes_on_and_who_has_none_is_told_of_the_conflict(world: 
 def test_a_revised_design_is_built_on_the_merge_of_the_first(world: World) -> None:
     first = git(world.repo, "rev-parse", FIRST)
     git(world.repo, "merge", "--quiet", FIRST)
-    _edit(world, "docs/lld/active/LLD-001.md", "| `calc/op1.py` | Add |", "| `calc/op1.py` | Modify |")
-    _edit(world, ".agentos/recorded/1/tests-1.md", "2 + 1", "2 + 2")
-    _edit(world, ".agentos/recorded/1/tests-1.md", 'match="number"', 'match="whole number"')
-    (world.repo / ".agentos/recorded/1/code-1.md").write_text(REVISED, "utf-8")
-    git(world.repo, "commit", "--quiet", "--all", "--message=Revise")
+    _revise(world)
     head = git(world.repo, "rev-parse", "HEAD")
     assert "1 restarted after an edit" in _implement(world, "1")
     assert git(world.repo, "rev-parse", f"{FIRST}^") == head
     assert git(world.repo, "diff", "--name-only", "main", FIRST).split() == ["calc/op1.py", "tests/test_op1.py"]
     assert git(world.repo, "rev-parse", "refs/agentos/1/committed-1") == first
     assert git(world.repo, "rev-parse", "refs/agentos/1/committed-2") == git(world.repo, "rev-parse", FIRST)
+
+
+def test_what_it_depends_on_and_was_built_in_an_earlier_run_is_built_upon(make_world: Callable[..., World]) -> None:
+    depending = Item(4, tests=[USING], code=[USED], more="Depends on: #1")
+    world = fill(make_world(issues=0), Item(1), Item(2), depending)
+    _implement(world, "1", "2")
+    _implement(world, "4")
+    built = git(world.repo, "rev-parse", FIRST)
+    assert built == git(world.repo, "merge-base", FIRST, "agentos/4-feature-operation-4")
+    assert "calc/op2.py" not in git(world.repo, "ls-tree", "-r", "--name-only", "agentos/4-feature-operation-4")
+
+
+def test_commits_of_others_are_in_the_way_until_they_are_merged(world: World) -> None:
+    _commit_by_hand(world)
+    design = world.repo / "docs/lld/active/LLD-001.md"
+    design.write_text(design.read_text("utf-8") + "\nMore words.\n", "utf-8")
+    git(world.repo, "commit", "--quiet", "--all", "--message=Design")
+    refused = world.run("implement-workflow", "--ids", "1").text
+    assert "has commits that AgentOS did not make; merge it, or keep them by git branch NEW-NAME" in refused
+    way_back = refused.partition("go back by git ")[2].partition(", and start again")[0]
+    kept = git(world.repo, "rev-parse", FIRST)
+    git(world.repo, "branch", "mine", FIRST)
+    git(world.repo, *way_back.split())
+    assert git(world.repo, "rev-parse", "mine") == kept
+    assert "IMPLEMENTED" in world.run("implement-workflow", "--ids", "1").text
+
+
+def test_a_branch_that_was_merged_with_commits_of_others_begins_anew(world: World) -> None:
+    _commit_by_hand(world)
+    git(world.repo, "merge", "--quiet", "--no-edit", FIRST)
+    _revise(world)
+    assert "IMPLEMENTED" in world.run("implement-workflow", "--ids", "1").text
+    assert git(world.repo, "merge-base", "HEAD", FIRST) == git(world.repo, "rev-parse", "HEAD")
 
 
 def _more(number: int) -> Item:
@@ -100,10 +155,26 @@ def _more(number: int) -> Item:
     return Item(number, files=files, tests=[tests], code=[MORE.format(number=number)])
 
 
-def _implement(world: World, item: str, *options: str) -> str:
-    ended = world.run("implement-workflow", "--ids", item, *options)
+def _implement(world: World, *items: str) -> str:
+    ended = world.run("implement-workflow", "--ids", *items)
     assert ended.code == 0, ended.text
     return ended.text
+
+
+def _revise(world: World) -> None:
+    """Have the first item want something else of its module, which is there already."""
+    _edit(world, "docs/lld/active/LLD-001.md", "| `calc/op1.py` | Add |", "| `calc/op1.py` | Modify |")
+    _edit(world, ".agentos/recorded/1/tests-1.md", "2 + 1", "2 + 2")
+    _edit(world, ".agentos/recorded/1/tests-1.md", 'match="number"', 'match="whole number"')
+    (world.repo / ".agentos/recorded/1/code-1.md").write_text(REVISED, "utf-8")
+    git(world.repo, "commit", "--quiet", "--all", "--message=Revise")
+
+
+def _commit_by_hand(world: World) -> None:
+    worktree = Path(git(world.repo, "worktree", "list", "--porcelain").split("worktree ")[2].partition("\n")[0])
+    (worktree / "NOTES.md").write_text("by hand\n", "utf-8")
+    git(worktree, "add", "NOTES.md")
+    git(worktree, "commit", "--quiet", "--message=By hand")
 
 
 def _edit(world: World, path: str, old: str, new: str) -> None:
