@@ -278,11 +278,18 @@ def find_code_writer(drafter: str, repository: Path) -> str:
 
 
 def repository_of(args: argparse.Namespace) -> Path:
-    """Return the repository that was named, or the working directory."""
+    """Return the repository that was named, or the one that the working directory is in."""
     try:
-        return Path(args.repo or Path.cwd()).absolute()
+        return Path(args.repo).absolute() if args.repo else _find_top(Path.cwd())
     except FileNotFoundError:
         raise UsageError("the working directory is gone; go to one that exists, or give --repo DIR") from None
+
+
+def _find_top(folder: Path) -> Path:
+    """Return the top of a repository in whose subfolder somebody is, unless that has a backlog of its own."""
+    if any((folder / name).exists() for name in (".git", ".agentos", "docs/briefs", "docs/issues", "docs/lld")):
+        return folder
+    return next((above for above in folder.parents if (above / ".git").exists()), folder)
 
 
 def _choose(args: argparse.Namespace, brief: Path | None, workflow: Workflow) -> Choice:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from agentos.errors import UsageError
+from agentos.errors import BadInput, UsageError
 from agentos.filing.place import Place
 from agentos.github import Repository, read_repository
 from agentos.home import Home, repository_key
@@ -93,6 +93,8 @@ def look_ahead(options: Options, home: Home, environ: Mapping[str, str] = os.env
     home.check_private()
     if not options.repository.is_dir():
         raise UsageError(f"{options.repository}: no such folder; give the repository with --repo DIR")
+    if options.builds:
+        _check_buildable(options.repository)
     key = repository_key(options.repository)
     target = _find_target(options, environ)
     source, look_up = _open_inbox(options, environ)
@@ -109,6 +111,16 @@ def look_ahead(options: Options, home: Home, environ: Mapping[str, str] = os.env
         order = arrange_by_files(selection, order, collected.tasks, inbox)
         order = replace(order, warnings=(*order.warnings, *_mention_unready(collected, options.choice)))
     return Preview(home, key, inbox, collected, ledger, selection, tuple(ledger.seconds), order, target)
+
+
+def _check_buildable(repository: Path) -> None:
+    """Refuse a folder in which nothing can be built, before an item is begun."""
+    from agentos.worktrees.repository import find_repository, resolve_commit
+
+    try:
+        resolve_commit(find_repository(repository).git())
+    except BadInput as error:
+        raise UsageError(str(error)) from error
 
 
 def _mention_unready(collected: Collected, choice: Choice) -> list[str]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
+import shutil
+import time
 from collections.abc import Callable
 
 import pytest
@@ -111,6 +114,50 @@ def test_ctrl_c_in_a_run_of_tests_ends_everything_at_once(shop: Callable[..., Wo
         ended = running.finish()
     assert ended_by(ended.code, SIGINT), ended.text
     assert wait_gone(everyone, 2.0) == []
+
+
+@pytest.mark.parametrize("place", range(6))
+def test_ctrl_c_while_git_is_at_work_is_no_failure(shop: Callable[..., World], place: int) -> None:
+    world = shop(*(Item(number) for number in range(1, 4)))
+    with world.start("implement-workflow", "--all", "--parallel", "3") as running:
+        running.wait_for("Executing: N0_load", times=1 + place % 3)
+        time.sleep(0.02 * place)
+        running.signal(SIGINT)
+        ended = running.finish()
+    assert "FAILED" not in ended.text, ended.text
+    assert "does not protect" not in ended.text, ended.text
+    assert world.run("implement-workflow", "--all", "--parallel", "3").code == 0
+
+
+def test_in_a_subfolder_the_repository_is_found(shop: Callable[..., World]) -> None:
+    world = shop(Item(1))
+    (world.repo / "calc" / "deep").mkdir()
+    deep = dataclasses.replace(world, repo=world.repo / "calc" / "deep")
+    assert "docs/lld/active/LLD-001.md" in deep.run("implement-workflow", "--all", "--dry-run").text
+    assert world.run("implement-workflow", "--all").code == 0
+    assert "Nothing to do: 1 already complete" in deep.run("implement-workflow", "--all").text
+    assert "IMPL-1" in deep.run("agentos", "rehearse").text
+    # One that has a backlog of its own is a place of its own.
+    (world.repo / "calc" / "docs" / "lld").mkdir(parents=True)
+    inner = dataclasses.replace(world, repo=world.repo / "calc")
+    assert inner.run("implement-workflow", "--all").code == 2
+
+
+@pytest.mark.parametrize("options", [(), ("--dry-run",)])
+def test_where_nothing_can_be_built_nothing_starts(shop: Callable[..., World], options: tuple[str, ...]) -> None:
+    world = shop(Item(1))
+    shutil.rmtree(world.repo / ".git")
+    ended = world.run("implement-workflow", "--all", *options)
+    assert (ended.code, "is not in a git repository; run git init" in ended.stderr) == (2, True), ended.text
+    git(world.repo, "init", "--quiet")
+    ended = world.run("implement-workflow", "--all", *options)
+    assert (ended.code, "has no commit yet" in ended.stderr) == (2, True), ended.text
+    assert len(ended.stderr.splitlines()) == 1
+
+
+def test_a_design_may_wear_its_approval_with_a_mark(shop: Callable[..., World]) -> None:
+    world = shop(Item(1, status="**APPROVED** \N{WHITE HEAVY CHECK MARK}"))
+    assert "[IMPL-1] IMPLEMENTED" in world.run("implement-workflow", "--all").text
 
 
 def test_only_the_tests_when_only_they_are_asked_for(shop: Callable[..., World]) -> None:

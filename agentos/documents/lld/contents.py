@@ -20,6 +20,8 @@ from agentos.documents.words import code_spans
 
 _PREFIXES = {"R": "R", "REQ": "R", "REQUIREMENT": "R", "FR": "FR", "NFR": "NFR", "AC": "AC"}
 _STATES = ("draft", "approved", "proposed", "in review", "under review", "blocked", "final", "ready")
+_AROUND = " *_`\N{WHITE HEAVY CHECK MARK}\N{HEAVY CHECK MARK}\N{BALLOT BOX WITH CHECK}\N{VARIATION SELECTOR-16}"
+"""Emphasis, and marks of approval, which are no part of a status."""
 _ANSWERS = ("**answer", "answer:", "**resolved", "decision:")
 
 
@@ -36,7 +38,7 @@ def read_status(section: LldSection | None) -> str:
         for row in rows:
             label, value = split_label(row)
             if label.casefold() == "status":
-                return value
+                return value.strip(_AROUND)
     return ""
 
 
@@ -44,15 +46,15 @@ def _table_status(grid: Grid) -> str:
     """Return the cell beside the label, or below it where the label heads a column."""
     for row in grid.rows:
         if len(row) == 2 and plain(row[0]) == "status":
-            return row[1].strip("*_` ")
+            return row[1].strip(_AROUND)
     names = [plain(cell[:80]) for cell in grid.header[:MOST_COLUMNS]]
     if "status" not in names:
         return ""
     column = names.index("status")
     if len(names) == 2 and column == 0 and (names[1].startswith(_STATES) or not grid.rows):
-        return grid.header[1].strip("*_` ")
+        return grid.header[1].strip(_AROUND)
     first = grid.rows[0] if grid.rows else ()
-    return first[column].strip("*_` ") if column < len(first) else ""
+    return first[column].strip(_AROUND) if column < len(first) else ""
 
 
 def read_tables(section: LldSection | None) -> list[Table]:
