@@ -81,7 +81,9 @@ class _Rules:
         if self.declares(change):
             return ""
         if is_test(path):
-            return "is a test that the design does not declare; tests are read-only, change the code"
+            files = [known for known in self.kinds if is_test(known)]
+            what_to_do = f"write the tests to {files[0]}" if files else "tests are read-only, change the code"
+            return f"is a test that the design does not declare; {what_to_do}"
         if is_sensitive(path):
             return "is a file that only the design may open, and it does not declare this change; leave it as it is"
         if not change.reason:

@@ -22,6 +22,8 @@ from agentos.inspection import (
     inspect_support,
     inspect_tests,
     missing_scenarios,
+    plain_id,
+    scenario_of,
     skeletons,
     weakened,
 )
@@ -73,7 +75,9 @@ def take_tests(answer: str, blueprint: Blueprint, reader: Reader) -> Taken:
             problems = inspect_support(text, packages, reader.read_base(path))
             taken.problems += [f"{path}, line {problem.line}: {problem.text}" for problem in problems]
     if missing := missing_scenarios(found, blueprint.scenarios):
-        taken.problems.append(f"no test for the scenarios {', '.join(missing)}; name one test_{missing[0]}_...")
+        known = [name for name in taken.earlier if plain_id(scenario_of(name)) in map(plain_id, missing)]
+        before = f"; {known[0].rpartition('::')[2]} was there before and does not count" if known else ""
+        taken.problems.append(f"no test for the scenarios {', '.join(missing)}{before}; name one test_{missing[0]}_...")
     return taken
 
 
