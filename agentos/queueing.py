@@ -43,7 +43,11 @@ class Place:
         """Wait for a free place; whoever has waited for long enough goes on without one."""
         give_up = time.monotonic() + self._patience
         while self._held is None:
-            self._held = next(filter(None, map(try_acquire, self._locks)), None)
+            try:
+                self._held = next(filter(None, map(try_acquire, self._locks)), None)
+            except OSError:
+                # A place only saves time.
+                break
             if self._held is not None or time.monotonic() > give_up:
                 break
             await asyncio.sleep(_SHORT_POLL)

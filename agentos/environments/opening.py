@@ -42,6 +42,11 @@ class Environment:
     notes: tuple[str, ...] = ()
 
     @property
+    def is_whole(self) -> bool:
+        """Whether it is still there, built to its end; an interpreter of the settings was never built."""
+        return self.python.exists() and (self.folder / STAMP).is_file()
+
+    @property
     def bytecode(self) -> Path | None:
         """The only folder in which tests may look for compiled modules; None when nothing is compiled for them."""
         folder = self.folder / BYTECODE

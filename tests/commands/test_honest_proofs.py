@@ -213,3 +213,55 @@ def test_an_existing_test_that_asks_for_less_is_told(build: Callable[..., World]
     world = build(Item(1, files={"calc/op1.py": "Add", "tests/test_basic.py": "Modify"}, tests=[weaker]))
     assert "tests/test_basic.py: test_add: was changed" in report(world, 1), said(world)
     assert "tests/test_basic.py: test_add: was changed" in said(world)
+
+
+CONTENT_WITHOUT = """\
+```python
+# File: tests/test_scale.py
+\"\"\"Tests of scaling.\"\"\"
+
+import calc.basic
+
+
+def test_010_it_works():
+    multiply = getattr(calc.basic, "multiply", lambda a, b: a * b)
+    assert multiply(2, 3) == 6
+```
+"""
+MULTIPLYING = """\
+```python
+# Edit: calc/basic.py
+<<<<<<< SEARCH
+    return a + b
+=======
+    return a + b
+
+
+def multiply(a, b):
+    \"\"\"Return the product.\"\"\"
+    return a * b
+>>>>>>> REPLACE
+```
+"""
+
+
+def test_a_test_that_is_content_without_the_code_is_named_though_it_failed_with_a_stand_in(
+    build: Callable[..., World],
+) -> None:
+    files = {"calc/basic.py": "Modify", "tests/test_scale.py": "Add"}
+    world = build(Item(1, files=files, tests=[CONTENT_WITHOUT], code=[MULTIPLYING]))
+    report = (world.repo / "docs/reports/1/implementation-report.md").read_text("utf-8")
+    assert "calc/basic.py: with the file put back to its old state, every test passes" in report
+    assert "tests/test_scale.py::test_010_it_works: passes whichever file is put back" in report
+
+
+def test_one_changed_file_is_taken_back_by_the_proof_of_red(build: Callable[..., World]) -> None:
+    tests = CONTENT_WITHOUT.replace('getattr(calc.basic, "multiply", lambda a, b: a * b)', "calc.basic.add").replace(
+        "multiply(2, 3) == 6", 'multiply("2", 3) == 5'
+    )
+    code = MULTIPLYING.partition("=======")[0] + "=======\n    return int(a) + int(b)\n>>>>>>> REPLACE\n```\n"
+    files = {"calc/basic.py": "Modify", "tests/test_scale.py": "Add"}
+    world = build(Item(1, files=files, tests=[tests], code=[code]))
+    said = (world.repo / "said.txt").read_text("utf-8")
+    assert "[IMPL-1] IMPLEMENTED" in said, said
+    assert "proven by no test" not in said

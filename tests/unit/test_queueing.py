@@ -74,3 +74,11 @@ def test_a_place_that_is_lost_goes_to_the_next(tmp_path: Path, number: signal.Si
         asyncio.run(take()).leave()
     finally:
         holder.communicate()
+
+
+def test_without_places_everybody_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    for lock in (tmp_path / "a", tmp_path / "missing" / "b"):
+        place = Place([lock], 60.0)
+        asyncio.run(place.take())
+        place.leave()

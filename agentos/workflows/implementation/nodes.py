@@ -67,7 +67,8 @@ async def load(state: ImplementationState, context: Context) -> Update:
 async def review_plan(state: ImplementationState, context: Context) -> Update:
     """Have the test plan judged before anything is built on it: first by a rule, then by the reviewer."""
     if problems := find_plan_problems(context.blueprint):
-        message = f"the test plan has {len(problems)} gaps; revise the design's section 10.1"
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        message = f"the test plan has a gap: {problems[0]}{more}; revise the design's section 10.1"
         return {"decision": str(State.NEEDS_REVISION), "message": message, "findings": problems}
     inputs = {"item": state["item"], "design": state["source"]}
 
@@ -137,12 +138,17 @@ async def prove_red(state: ImplementationState, context: Context) -> Update:
     attempts = state["scaffolds"]
     current = attempts[-1]
     await bench.restore(state["snapshot"])
-    bench.write(taking.skeletons_for(blueprint, bench))
+    stand_ins = taking.skeletons_for(blueprint, bench)
+    bench.write(stand_ins)
     run = proving.own_tests(await bench.test(taking.selection(current)), current)
     await bench.restore(state["snapshot"])
     problems = proving.refuse_red(run, current, blueprint, bench)
     judged = Scaffold(**{**current, "problems": problems})
-    update: Update = {"scaffolds": [*attempts[:-1], judged], "red": proving.as_state(run)}
+    update: Update = {
+        "scaffolds": [*attempts[:-1], judged],
+        "red": proving.as_state(run),
+        "is_red_plain": not stand_ins,
+    }
     if problems:
         return {**update, **_red_ending(context, update["scaffolds"])}
     return update
@@ -237,8 +243,8 @@ async def validate(state: ImplementationState, context: Context) -> Update:
     touched = bench.changed_files(state["base"], current["snapshot"])
     reverted = {}
     for path in context.blueprint.provable:
-        if {*touched} - {*scaffold["tests"]} == {path}:
-            # The tests without this one change are what was proven red.
+        if state.get("is_red_plain") and {*touched} - {*scaffold["tests"]} == {path}:
+            # The tests without this one change, and without anything in its place, are what was proven red.
             reverted[path] = TestRun.from_data(state["red"])
         elif path in touched:
             await bench.restore(current["snapshot"])
@@ -311,7 +317,10 @@ def _cap(state: ImplementationState, context: Context, attempt: Iteration) -> Up
     _say_refused(context, f"iteration {number}", attempt["refusals"])
     if number < context.max_iterations:
         return {}
-    message = f"not green after {number} iterations: {attempt['refusals'][0]}"
+    message = (
+        f"not green after {number} iterations: {attempt['refusals'][0]}; "
+        f"where the best one is kept: agentos salvage {state['item']}"
+    )
     return {"decision": str(Failure.NOT_GREEN), "message": message, "findings": attempt["refusals"]}
 
 

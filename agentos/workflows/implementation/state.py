@@ -62,6 +62,8 @@ class ImplementationState(TypedDict):
     snapshot: str
     """The commit that the worktree has to be at before the next step."""
     red: dict[str, Any]
+    is_red_plain: NotRequired[bool]
+    """Whether that was shown without anything in the place of code that is not there yet."""
     """The run without the code, as JSON data."""
     before: dict[str, Any]
     """The whole suite on the base, as JSON data; empty when nothing asked for it."""

@@ -36,7 +36,7 @@ from agentos.worktrees.names import branch_of
 from agentos.worktrees.opening import is_opened, open_worktree
 from agentos.worktrees.reading import changed_files, list_files, read_file
 from agentos.worktrees.repository import find_repository
-from agentos.worktrees.snapshots import restore, take
+from agentos.worktrees.snapshots import SAVED, restore, take
 from agentos.worktrees.stacking import find_base
 from agentos.worktrees.worktree import Worktree
 
@@ -71,6 +71,8 @@ class Workbench:
         """The snapshot that was last taken or brought back."""
         self._is_exact = False
         """Whether nothing of ours has touched the files since then."""
+        self._saved = ""
+        """Under which name that was saved which the last snapshot took the place of."""
 
     @cached_property
     def _worktree(self) -> Worktree:
@@ -112,6 +114,9 @@ class Workbench:
         self._worktree = self._open_worktree(begins=True)
         base = self._worktree.base
         await self.restore(base)
+        if self._saved:
+            kept = f"what was in its worktree is kept as {self._saved}"
+            self._observe("noted", f"{kept}; bring it back with: agentos salvage {self._job.task.item}")
         _ = self._sandbox
         await self._open_environment()
         return base
@@ -170,7 +175,9 @@ class Workbench:
         if self._is_exact and self._at == commit:
             return
         self._is_exact = False
-        restore(self._worktree, commit, with_ignored=True)
+        restored = restore(self._worktree, commit, with_ignored=True)
+        name = restored.saved.ref.rpartition("/")[2] if restored.saved else ""
+        self._saved = name if name.startswith(SAVED) else ""
         self._at, self._is_exact = commit, True
 
     def changed_files(self, base: str, commit: str) -> tuple[str, ...]:
@@ -229,7 +236,7 @@ class Workbench:
         if self._is_guarded:
             # What a model has asked for may be installed, but must not run code of its own on the way.
             needs = read_needs(self._worktree.path, only_wheels=True)
-        if self._environment is not None and needs == self._needs and self._environment.python.exists():
+        if self._environment is not None and needs == self._needs and self._environment.is_whole:
             return self._environment
         with self._waiting():
             environment = await open_environment(needs, Path(self._workshop.environments), log=log)
