@@ -9,8 +9,13 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.support import World, build_world
+
+# Nothing is timed here: how long an example takes is a matter of what else the machine does.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 def pytest_configure() -> None:
