@@ -279,8 +279,8 @@ class _Item:
             case State.IMPLEMENTED | State.SCAFFOLDED:
                 tell(self._task.label, f"{outcome.state.upper()}, {took}: {outcome.message}")
             case _:
-                rounds = count(outcome.rounds, "round")
-                tell(self._task.label, f"{outcome.state.upper()} after {rounds}, {took}: {outcome.message}")
+                after = f" after {count(outcome.rounds, 'round')}" if outcome.rounds else ""
+                tell(self._task.label, f"{outcome.state.upper()}{after}, {took}: {outcome.message}")
 
 
 def _judge(exit: Exit) -> Outcome:

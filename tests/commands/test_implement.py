@@ -155,6 +155,14 @@ def test_where_nothing_can_be_built_nothing_starts(shop: Callable[..., World], o
     assert len(ended.stderr.splitlines()) == 1
 
 
+def test_malformed_tables_of_a_design_are_told_before_anything_is_paid(shop: Callable[..., World]) -> None:
+    world = shop(Item(1, scenarios="| 010 | Again | Auto | A number |"))
+    said = world.run("implement-workflow", "--all").text
+    assert "Warning: the design, line 28: a table row has not as many cells as its header." in said
+    assert "Warning: the design, line 28: scenario id '010' is empty or used twice." in said
+    assert said.index("is empty or used twice") < said.index("N1_review_plan")
+
+
 def test_a_design_may_wear_its_approval_with_a_mark(shop: Callable[..., World]) -> None:
     world = shop(Item(1, status="**APPROVED** \N{WHITE HEAVY CHECK MARK}"))
     assert "[IMPL-1] IMPLEMENTED" in world.run("implement-workflow", "--all").text

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import ROOT, World
+from tests.workshop import git
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -49,6 +50,9 @@ def test_the_console_examples_of_a_page_print_what_it_says(page: Path, make_worl
     world = make_world(issues=0)
     shutil.rmtree(world.repo)
     shutil.copytree(ROOT / "examples/backlog", world.repo)
+    git(world.repo, "init", "--quiet")
+    git(world.repo, "add", "--all")
+    git(world.repo, "commit", "--quiet", "--message=The example backlog")
     for command, expected in examples(page):
         ended = world.run(*command.split())
         assert ended.code == 0, f"{command}\n{ended.text}"

@@ -106,7 +106,8 @@ def test_tests_are_read_only_also_where_they_are_declared() -> None:
     assert "read-only" in verdict(WholeFile("tests/test_a.py", ""), declared, ("tests/test_a.py",))
     assert "read-only" in verdict(WholeFile("Tests/TEST_A.py", "", reason="x"), declared, ("tests",))
     assert "read-only" in verdict(Deletion("tests/test_a.py"), {"tests/test_a.py": "Delete"}, ("tests/",))
-    assert "read-only" in verdict(WholeFile("tests/test_b.py", "", reason="x"), declared)
+    assert "read-only" in verdict(WholeFile("tests/test_b.py", "", reason="x"), {"a.py": "Add"})
+    assert "write the tests to tests/test_a.py" in verdict(WholeFile("tests/test_b.py", "", reason="x"), declared)
     assert verdict(WholeFile("tests/data.json", ""), declared, ("tests/test_a.py",)) == "allowed"
 
 

@@ -1,6 +1,6 @@
 """A low-level design: its twelve sections as data, the mechanical rules, and its final form."""
 
-from agentos.documents.lld.check import check_lld
+from agentos.documents.lld.check import check_lld, check_plan
 from agentos.documents.lld.coverage import coverage
 from agentos.documents.lld.final import finalise_lld, lld_status
 from agentos.documents.lld.model import (
@@ -32,6 +32,7 @@ __all__ = [
     "Tree",
     "build_lld",
     "check_lld",
+    "check_plan",
     "coverage",
     "finalise_lld",
     "lld_status",

@@ -48,6 +48,11 @@ def check_lld(lld: Lld, issue: Issue, previous: Lld | None, tree: Tree | None = 
     )
 
 
+def check_plan(lld: Lld) -> tuple[Finding, ...]:
+    """Return what is wrong with the tables from which a design is built: files and scenarios."""
+    return without_repeats([*_check_tables(lld), *_check_scenarios(lld)])
+
+
 def _quality(id: str, section: str, line: int, text: str, tier: Tier = Tier.HIGH) -> Finding:
     return Finding(id, tier, Category.QUALITY, section, f"Line {line}: {text}")
 

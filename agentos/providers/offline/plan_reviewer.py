@@ -5,6 +5,7 @@ from __future__ import annotations
 from agentos.documents.findings import Category, Finding, Tier
 from agentos.documents.lld import coverage, parse_lld
 from agentos.documents.verdict import Decision, Verdict
+from agentos.wording import count
 
 MODEST = "Checked by rules: each requirement has a scenario, and each scenario says what is expected."
 
@@ -29,7 +30,7 @@ def review_plan(design: str) -> Verdict:
     ]
     return Verdict(
         decision=Decision.REVISE if findings else Decision.APPROVED,
-        summary=MODEST if not findings else f"The test plan has {len(findings)} gaps.",
+        summary=MODEST if not findings else f"The test plan has {count(len(findings), 'gap')}: {findings[0].text}",
         findings=tuple(findings),
         coverage=rows,
     )

@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import PurePosixPath
 
 from agentos.documents.changes import is_test
-from agentos.documents.lld import Lld, coverage, parse_lld
+from agentos.documents.lld import Lld, check_plan, coverage, parse_lld
 from agentos.documents.repository_paths import plain_path
 from agentos.errors import BadInput
 from agentos.inspection import plain_id
@@ -41,6 +41,8 @@ class Blueprint:
     requirements: Mapping[str, str]
     covered_by: Mapping[str, tuple[str, ...]]
     """For each requirement the scenarios that test it."""
+    doubts: tuple[str, ...] = ()
+    """What is wrong with the tables that all this was read from, one line each."""
 
     @property
     def tests(self) -> tuple[str, ...]:
@@ -95,6 +97,7 @@ def read_blueprint(text: str, item: str) -> Blueprint:
         standing=frozenset(plain_id(s.id) for s in automatic if _is_standing(f"{s.name} {s.type}")),
         requirements={requirement.id: requirement.text for requirement in lld.requirements},
         covered_by=_covered_by(lld),
+        doubts=tuple(finding.text for finding in check_plan(lld)),
     )
 
 

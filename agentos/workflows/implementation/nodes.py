@@ -25,6 +25,7 @@ from agentos.workflows.steps import Update
 from agentos.workflows.verdicts import ask_for_verdict
 
 SCAFFOLD_ATTEMPTS = 3
+MOST_DOUBTS = 5
 PLAN, TESTS, CODE = "N1_review_plan", "N2_scaffold", "N4_implement"
 
 
@@ -50,6 +51,8 @@ class Context:
 
 async def load(state: ImplementationState, context: Context) -> Update:
     """Make the worktree and the environment ready, and see that the repository's own tests can be run at all."""
+    for doubt in context.blueprint.doubts[:MOST_DOUBTS]:
+        context.observe("warned", f"the design, {doubt[:1].lower()}{doubt[1:]}")
     base = await context.bench.open()
     showing.check_texts(context.bench, context.blueprint.declared)
     before = await context.bench.test_base()
