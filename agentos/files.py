@@ -23,10 +23,11 @@ def read_regular(path: Path, limit: int) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise BadInput(f"{path.name}: cannot be read ({error.strerror}); check the file and its permissions") from error
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise BadInput(f"{path.name}: is not an ordinary file; put one there")
     with open(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise BadInput(f"{path.name}: is not an ordinary file; put a Markdown file there")
         if status.st_size > limit:
             megabytes = status.st_size / 1_000_000
             raise BadInput(f"{path.name}: is {megabytes:.1f} MB, the limit is {limit / 1_000_000:.0f} MB; split it up")

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agentos.environments import Needs, read_needs
@@ -198,6 +198,7 @@ def test_every_text_has_logical_lines(text: str) -> None:
         assert "\n" not in line
 
 
+@example(".", "-r ")
 @given(st.text(max_size=200), st.sampled_from(["", "-r ", "-e ", "-c"]))
 def test_every_text_can_be_a_requirement_file(tmp_path_factory: pytest.TempPathFactory, text: str, option: str) -> None:
     folder = tmp_path_factory.mktemp("repo")
