@@ -49,5 +49,7 @@ def test_the_code_of_the_example_works(make_world: Callable[..., World]) -> None
     shutil.rmtree(world.repo)
     shutil.copytree(ROOT / "examples/backlog", world.repo)
     plain = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    ended = world.run("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", environ=plain)
+    # In the usual place it would clear away at its end what earlier runs of these tests have left, for minutes.
+    place = f"--basetemp={world.repo.parent / 'temporary'}"
+    ended = world.run("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", place, environ=plain)
     assert ended.code == 0, ended.text
