@@ -12,7 +12,7 @@ from pathlib import Path
 
 from agentos.cli.holding import held
 from agentos.cli.parser import Parser
-from agentos.cli.workflow import repository_of
+from agentos.cli.repository import repository_of
 from agentos.documents.answers import Answer, parse_answers, render_answers
 from agentos.errors import BadInput, UsageError
 from agentos.files import SHARED_FILE, is_inside, read_regular, write_atomically

@@ -8,11 +8,10 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentos.cli.parser import Parser
-from agentos.cli.workflow import repository_of
+from agentos.cli.repository import add_repository_argument, repository_of
 from agentos.errors import UsageError
 from agentos.home import Home, home_path
 from agentos.settings import SETTINGS, read_model, read_whole, resolve
@@ -69,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     classes.completer = lambda **_: _class_names()
     parser.add_argument("--max-cost", metavar="DOLLARS", help=SETTINGS["max_cost"].help)
     parser.add_argument("--price", action="append", metavar="P:MODEL=IN/OUT", help=SETTINGS["price"].help)
-    parser.add_argument("--repo", type=Path, default=None, metavar="DIR", help="the repository (default: here)")
+    add_repository_argument(parser)
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout; all talk goes to stderr")
     parser.add_argument("-q", "--quiet", action="store_true", help="no line for each answer")
     parser.add_argument("--color", metavar="WHEN", help="auto, always or never (default: auto; NO_COLOR is honoured)")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 from agentos.task import Workflow
@@ -18,6 +17,7 @@ def complete_ids(prefix: str, parsed_args: argparse.Namespace, parser: argparse.
     """Return the ids that begin with what was typed: those in the inbox, or of another source those known here."""
     import os
 
+    from agentos.cli.repository import repository_of
     from agentos.errors import AgentOSError
     from agentos.home import Home, home_path
     from agentos.inbox.remembered import RememberedInbox
@@ -25,8 +25,8 @@ def complete_ids(prefix: str, parsed_args: argparse.Namespace, parser: argparse.
 
     named = f"{getattr(parsed_args, 'type', '')} {parser.prog}"
     workflow = next((w for w, word in WORDS.items() if word in named), Workflow.LLD)
-    repository = (parsed_args.repo or Path.cwd()).absolute()
     try:
+        repository = repository_of(parsed_args)
         if source := getattr(parsed_args, "source", None):
             inbox = RememberedInbox(Home(home_path(os.environ)), repository, workflow)
             tasks = tuple(task for task in inbox.collect().tasks if task.source.startswith(f"{source}#"))

@@ -6,7 +6,7 @@ import argparse
 import json
 import os
 
-from agentos.cli.workflow import repository_of
+from agentos.cli.repository import repository_of
 from agentos.home import home_path
 from agentos.settings import resolve
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from agentos.cli.holding import held
 from agentos.cli.parser import EPILOG, Parser
-from agentos.cli.workflow import COME_AGAIN, repository_of
+from agentos.cli.repository import add_repository_argument, repository_of
+from agentos.cli.workflow import COME_AGAIN
 from agentos.errors import ItemError, UsageError
 from agentos.github import Unavailable
 from agentos.home import Home, home_path, repository_key
@@ -105,7 +106,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--push", action="store_true", help="push the item's branch first, and nothing else")
     parser.add_argument("--remote", default="origin", metavar="NAME", help="the remote on GitHub (default: origin)")
     parser.add_argument("--dry-run", action="store_true", help="show what would be done and change nothing")
-    parser.add_argument("--repo", type=Path, default=None, metavar="DIR", help="the repository (default: here)")
+    add_repository_argument(parser)
     parser.add_argument("--json", action="store_true", help="as one JSON document")
 
 

@@ -7,10 +7,10 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentos.cli.parser import Parser
+from agentos.cli.repository import add_repository_argument, repository_of
 from agentos.errors import AgentOSError, UsageError
 from agentos.task import Workflow
 from agentos.untrusted import print_clean
@@ -81,12 +81,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--all", action="store_true", help="every implemented item (the default)")
     group.add_argument("--ids", nargs="+", metavar="ID", help="these items")
     parser.add_argument("--onto", default="HEAD", metavar="REF", help="what is merged into (default: HEAD)")
-    parser.add_argument("--repo", type=Path, default=None, metavar="DIR", help="the repository (default: here)")
+    add_repository_argument(parser)
     parser.add_argument("--json", action="store_true", help="as one JSON document; all talk goes to stderr")
 
 
 def _read_request(args: argparse.Namespace) -> Request:
-    from agentos.cli.workflow import repository_of
     from agentos.home import Home, home_path
     from agentos.plan.selection import normalise_id
     from agentos.rehearsal.session import Request

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from agentos.cli.parser import EPILOG, Parser
-from agentos.cli.workflow import repository_of
+from agentos.cli.repository import add_repository_argument, repository_of
 from agentos.errors import ItemError, UsageError
 from agentos.home import Home, home_path, repository_key
 from agentos.plan.selection import normalise_id
@@ -85,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--forget-merged", action="store_true", help="with --clean: drop what was saved of items that are merged"
     )
-    parser.add_argument("--repo", type=Path, default=None, metavar="DIR", help="the repository (default: here)")
+    add_repository_argument(parser)
     parser.add_argument("--json", action="store_true", help="as one JSON document")
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from agentos.cli.workflow import repository_of
+from agentos.cli.repository import repository_of
 from agentos.errors import UsageError
 from agentos.gateway.journal import CallCost, item_key
 from agentos.gateway.prices import say_dollars

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from agentos.cli.parser import EPILOG, Parser
-from agentos.cli.workflow import repository_of
+from agentos.cli.repository import add_repository_argument, repository_of
 from agentos.errors import UsageError
 from agentos.home import Home, home_path
 from agentos.inbox.directory import FOLDERS
@@ -86,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--label", action="append", metavar="LABEL", help="of these, only those with this label")
     parser.add_argument("--milestone", metavar="M", help="of these, only those of this milestone")
-    parser.add_argument("--repo", type=Path, default=None, metavar="DIR", help="the repository (default: here)")
+    add_repository_argument(parser)
     parser.add_argument("--json", action="store_true", help="as one JSON document")
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from agentos import __version__
 from agentos.cli.entry import die_quietly_on_ctrl_c, end_by_broken_pipe
 from agentos.cli.parser import EPILOG, Parser
+from agentos.cli.repository import add_repository_argument
 from agentos.errors import UsageError
 from agentos.task import Workflow
 from agentos.untrusted import print_clean
@@ -106,7 +107,6 @@ def _run(arguments: Sequence[str]) -> int:
 
 def build_parser() -> Parser:
     """Return the parser of the umbrella command."""
-    from pathlib import Path
 
     from agentos.cli.answer import add_arguments as add_answer_arguments
     from agentos.cli.completion import SHELLS
@@ -152,7 +152,7 @@ def build_parser() -> Parser:
     answer = commands.add_parser("answer", help="see what a reviewer asked, and put the answer in")
     add_answer_arguments(answer)
     for command in (status, config, answer):
-        command.add_argument("--repo", type=Path, default=None, metavar="DIR", help="the repository (default: here)")
+        add_repository_argument(command)
         command.add_argument("--json", action="store_true", help="as one JSON document")
     config.add_argument(
         "--show-origin", action="store_true", help="accepted for habit's sake: origins are always shown"

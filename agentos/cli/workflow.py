@@ -15,6 +15,7 @@ from agentos import __version__
 from agentos.cli.entry import end_by_broken_pipe
 from agentos.cli.parallel import add_parallel_arguments
 from agentos.cli.parser import EPILOG, Parser
+from agentos.cli.repository import add_repository_argument, repository_of
 from agentos.errors import UsageError
 from agentos.github import Unavailable, read_repository
 from agentos.home import Home, home_path
@@ -102,7 +103,7 @@ def _add_item_arguments(parser: Parser, workflow: Workflow | None) -> None:
     group.add_argument("--retry-failed", action="store_true", help="of these, only those that failed before")
     group.add_argument("--skip-failed", action="store_true", help="of these, not those that failed before")
     group.add_argument("--redo", action="store_true", help="of these, also those that are complete")
-    group.add_argument("--repo", type=Path, default=None, metavar="DIR", help="the repository (default: here)")
+    add_repository_argument(group)
 
 
 def _add_source_arguments(group: argparse._ArgumentGroup, workflow: Workflow | None) -> None:
@@ -275,21 +276,6 @@ def find_code_writer(drafter: str, repository: Path) -> str:
             "or recorded answers, as --drafter offline:answers=FOLDER"
         )
     return f"offline:{options + ',' if options else ''}answers={quote(str(folder))}"
-
-
-def repository_of(args: argparse.Namespace) -> Path:
-    """Return the repository that was named, or the one that the working directory is in."""
-    try:
-        return Path(args.repo).absolute() if args.repo else _find_top(Path.cwd())
-    except FileNotFoundError:
-        raise UsageError("the working directory is gone; go to one that exists, or give --repo DIR") from None
-
-
-def _find_top(folder: Path) -> Path:
-    """Return the top of a repository in whose subfolder somebody is, unless that has a backlog of its own."""
-    if any((folder / name).exists() for name in (".git", ".agentos", "docs/briefs", "docs/issues", "docs/lld")):
-        return folder
-    return next((above for above in folder.parents if (above / ".git").exists()), folder)
 
 
 def _choose(args: argparse.Namespace, brief: Path | None, workflow: Workflow) -> Choice:

@@ -15,7 +15,7 @@ _SETTLED = 2.0
 
 def stamp(*files: Path) -> Stamps | None:
     """Return what changes whenever one of the files does; None while one of them has changed only just now."""
-    found = tuple(map(_stamp, files))
+    found = tuple(map(stamp_of, files))
     return found if all(map(_is_settled, found)) else None
 
 
@@ -43,9 +43,10 @@ def find_git_folder(path: Path) -> tuple[Path, int, int] | None:
     return None
 
 
-def _stamp(file: Path) -> Stamp:
+def stamp_of(file: Path, *, follows_links: bool = True) -> Stamp:
+    """Return what changes whenever a file does, also when it is then changed back; None when there is no file."""
     try:
-        status = file.stat()
+        status = file.stat(follow_symlinks=follows_links)
     except OSError:
         return None
     # The last of these is the one that nobody can set.

@@ -138,7 +138,7 @@ def test_in_a_subfolder_the_repository_is_found(shop: Callable[..., World]) -> N
     assert "Nothing to do: 1 already complete" in deep.run("implement-workflow", "--all").text
     assert "IMPL-1" in deep.run("agentos", "rehearse").text
     # One that has a backlog of its own is a place of its own.
-    (world.repo / "calc" / "docs" / "lld").mkdir(parents=True)
+    (world.repo / "calc" / "docs" / "lld" / "active").mkdir(parents=True)
     inner = dataclasses.replace(world, repo=world.repo / "calc")
     assert inner.run("implement-workflow", "--all").code == 2
 

@@ -142,7 +142,8 @@ class Transcript:
                     self._structure = join_text([json.dumps(given, ensure_ascii=False)])
 
     def _answer(self) -> str:
-        if not self._structure if self.is_structured else self._has_tool:
+        is_formed = bool(self._structure) if self.is_structured else not self._has_tool
+        if not is_formed:
             raise self._unformed()
         return self._structure if self.is_structured else join_text(self._texts)
 

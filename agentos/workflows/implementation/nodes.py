@@ -70,8 +70,7 @@ async def load(state: ImplementationState, context: Context) -> Update:
 async def review_plan(state: ImplementationState, context: Context) -> Update:
     """Have the test plan judged before anything is built on it: first by a rule, then by the reviewer."""
     if problems := find_plan_problems(context.blueprint):
-        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        message = f"the test plan has a gap: {problems[0]}{more}; revise the design's section 10.1"
+        message = f"the test plan has a gap: {_first_of(problems)}; revise the design's section 10.1"
         return {"decision": str(State.NEEDS_REVISION), "message": message, "findings": problems}
     inputs = {"item": state["item"], "design": state["source"]}
 
@@ -158,8 +157,11 @@ async def prove_red(state: ImplementationState, context: Context) -> Update:
 
 
 def _say_refused(context: Context, what: str, reasons: list[str]) -> None:
-    more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
-    context.observe("noted", f"{what}: {reasons[0]}{more}")
+    context.observe("noted", f"{what}: {_first_of(reasons)}")
+
+
+def _first_of(reasons: list[str]) -> str:
+    return reasons[0] + (f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else "")
 
 
 def _red_ending(context: Context, attempts: list[Scaffold]) -> Update:
@@ -322,7 +324,7 @@ def _cap(state: ImplementationState, context: Context, attempt: Iteration) -> Up
         return {}
     message = (
         f"not green after {number} iterations: {attempt['refusals'][0]}; "
-        f"where the best one is kept: agentos salvage {state['item']}"
+        f"what was kept of it: agentos salvage {state['item']}"
     )
     return {"decision": str(Failure.NOT_GREEN), "message": message, "findings": attempt["refusals"]}
 

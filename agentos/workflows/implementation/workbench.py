@@ -38,6 +38,7 @@ from agentos.worktrees.reading import changed_files, list_files, read_file
 from agentos.worktrees.repository import find_repository
 from agentos.worktrees.snapshots import SAVED, restore, take
 from agentos.worktrees.stacking import find_base
+from agentos.worktrees.stamps import Stamp, stamp_of
 from agentos.worktrees.worktree import Worktree
 
 PROCESSOR_PATIENCE = 1.0
@@ -259,14 +260,5 @@ def _configures(path: str) -> bool:
     return PurePosixPath(path).name in _SETTINGS
 
 
-def _stamps(folder: Path, paths: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """Return by what a change of a file can be told, also of one that was taken back: nobody can set that time."""
-    found = {}
-    for path in paths:
-        try:
-            status = (folder / path).lstat()
-        except OSError:
-            found[path] = (0, 0)
-        else:
-            found[path] = (status.st_ino, status.st_ctime_ns)
-    return found
+def _stamps(folder: Path, paths: Iterable[str]) -> dict[str, Stamp]:
+    return {path: stamp_of(folder / path, follows_links=False) for path in paths}
