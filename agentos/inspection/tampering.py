@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterator
 from agentos.inspection.parsing import Problem, dotted, parse_python
 
 RUNNERS = frozenset({"pytest", "_pytest", "pluggy"})
-REPORTERS = frozenset({"agentos_exceptions", "agentos_guard", "agentos_line_coverage", "agentos_pytest_report"})
+REPORTERS = frozenset(
+    ["agentos_exceptions", "agentos_guard", "agentos_line_coverage", "agentos_pytest_report", "agentos_start"],
+)
 """The modules that are loaded beside the tests; nothing else in a repository has their names."""
 
 _IMPORTERS = frozenset({"import_module", "__import__", "resolve_name", "run_module", "reload"})

@@ -68,8 +68,7 @@ class PytestRunner:
         configuration = find_configuration(request.folder) or INSIDE / "empty.ini"
         return (
             request.python,
-            "-m",
-            "pytest",
+            str(INSIDE / "agentos_start.py"),
             "-p",
             "agentos_pytest_report",
             "-c",

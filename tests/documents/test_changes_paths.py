@@ -49,10 +49,21 @@ def test_the_folder_of_git_is_never_open(path: str) -> None:
     assert is_sensitive(path)
 
 
-@pytest.mark.parametrize("path", ["random.py", "src/json.py", "pytest.py", "_pytest/x.py", "src/coverage/__init__.py"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("random.py", "src/json.py", "json/__init__.py", "src/hmac/__init__.py", "iniconfig.py"),
+        *("packaging/__init__.py", "pytest.py", "_pytest/x.py", "src/coverage/__init__.py"),
+    ],
+)
 def test_a_module_that_hides_the_runner_or_the_library_is_sensitive(path: str) -> None:
     assert is_sensitive(path)
     assert not is_sensitive(f"src/mine/{path}")
+
+
+def test_a_folder_with_the_name_of_a_part_of_the_runner_is_nobodys_rival() -> None:
+    assert not is_sensitive("packaging/build.sh")
+    assert not is_sensitive("packaging/deb.py")
 
 
 @pytest.mark.parametrize(

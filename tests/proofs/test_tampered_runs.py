@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from textwrap import dedent
 
+import iniconfig
 import pytest
 
 from agentos.inspection.tampering import REPORTERS
@@ -241,3 +243,50 @@ def test_code_finds_no_count_of_its_lines_among_the_objects(repository: Make, na
 
 def test_the_modules_beside_the_tests_are_those_that_code_may_not_reach_for() -> None:
     assert {path.stem for path in INSIDE.glob("*.py")} == REPORTERS
+
+
+DISGUISE = """
+import sys
+from types import ModuleType
+
+import _hashlib
+
+
+def new(key, text, kind):
+    return _hashlib.hmac_new(key, text, kind)
+
+
+def blind(folder, add, reporter):
+    watched = []
+    guard = ModuleType("guard")
+    guard.pytest_collection_finish = lambda session: watched.extend(session.items)
+    guard.pytest_sessionfinish = lambda: add({"event": "guarded", "tests": len(watched)})
+    return guard
+
+
+double = ModuleType("agentos_guard")
+double.make_guard = blind
+double.hide_from_collector = lambda: None
+sys.modules["agentos_guard"] = double
+function = sys.modules["_pytest.python"].Function
+function.runtest = lambda self: None
+"""
+
+
+@pytest.mark.parametrize("path", ["hmac.py", "src/hmac.py", "hmac/__init__.py"])
+def test_a_module_called_like_one_that_judges_is_not_loaded_in_its_place(repository: Make, path: str) -> None:
+    made = repository({path: DISGUISE, "test_it.py": "def test_it(): assert False\n"})
+    run = made.run()
+    assert run.problem == ""
+    assert [test.outcome for test in run.tests] == [Outcome.FAILED]
+
+
+@pytest.mark.parametrize("root", ["", "src/"])
+def test_a_repository_that_develops_a_part_of_pytest_is_tested_with_its_own(repository: Make, root: str) -> None:
+    genuine = Path(iniconfig.__file__).parent
+    own = {f"{root}iniconfig/{path.name}": path.read_text("utf-8") for path in genuine.glob("*.py")}
+    own[f"{root}iniconfig/__init__.py"] += "\nOWN = True\n"
+    made = repository({**own, "test_it.py": "import iniconfig\n\n\ndef test_it(): assert iniconfig.OWN\n"})
+    run = made.run()
+    assert run.problem == ""
+    assert [test.outcome for test in run.tests] == [Outcome.PASSED]

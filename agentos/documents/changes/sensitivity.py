@@ -57,6 +57,8 @@ _FOLDERS = frozenset(
     }
 )
 _RUNNER_NAMES = frozenset({"pytest", "_pytest", "coverage", "pluggy", "pytest_cov", "pytest_timeout", "xdist"})
+_RUNNER_PARTS = frozenset({"iniconfig", "packaging", "pygments", "exceptiongroup", "tomli", "colorama"})
+"""What the runner imports; unlike those above, some are also names of folders without a module."""
 _TEST_FOLDERS = frozenset({"test", "tests", "testing", "spec", "specs", "__tests__", "__snapshots__"})
 _TEST_NAMES = ("test_*.py", "*_test.py", "tests.py", "conftest.py", "*.test.*", "*.spec.*", "*_test.go", "*_spec.rb")
 
@@ -86,4 +88,5 @@ def _hides_module(names: list[str]) -> bool:
     first = inner[0].removesuffix(".py")
     if first in _RUNNER_NAMES:
         return True
-    return len(inner) == 1 and inner[0].endswith(".py") and first in sys.stdlib_module_names
+    is_module = inner[1:] == ["__init__.py"] or (len(inner) == 1 and inner[0].endswith(".py"))
+    return is_module and (first in _RUNNER_PARTS or first in sys.stdlib_module_names)

@@ -3,6 +3,8 @@
 Works with the interpreters and the versions of pytest that repositories use, so it needs nothing but both of them.
 The code under test runs in the same process: every line is sealed with a key that is gone from the disk before that
 code is loaded, and each seal covers the lines before it. What a test adds, changes or takes away shows.
+
+PYTEST_DONT_REWRITE: it is loaded before pytest could, and has no assertions.
 """
 
 from __future__ import annotations
