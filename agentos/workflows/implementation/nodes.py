@@ -341,5 +341,4 @@ def _ask(
     schema: str = "",
 ) -> Awaitable[Completion]:
     prompt = context.prompts.render(role, inputs) + more
-    context.bench.rest()
     return context.ask(role=role, node=node, round=round, attempt=attempt, prompt=prompt, inputs=inputs, schema=schema)

@@ -24,7 +24,6 @@ from agentos.errors import ItemError
 from agentos.files import make_private_directory
 from agentos.proofs.runners import has_runner
 from agentos.proofs.runs import TestRun
-from agentos.queueing import Place
 from agentos.sandbox import Limits, Sandbox, find_sandbox
 from agentos.testbench import Setting, run_in_sandbox
 from agentos.workflows.flow import Job, Observe
@@ -41,11 +40,6 @@ from agentos.worktrees.stacking import find_base
 from agentos.worktrees.stamps import Stamp, stamp_of
 from agentos.worktrees.worktree import Worktree
 
-PROCESSOR_PATIENCE = 1.0
-"""Seconds that tests wait for a processor.
-
-Items whose tests share one all end late, and then wait for their answers at the same time. But a run that sleeps needs
-none, so nobody is waited for long."""
 _SETTINGS = frozenset(
     ["conftest.py", "pyproject.toml", "pytest.toml", "pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg"],
 )
@@ -87,16 +81,6 @@ class Workbench:
         folder = Path(self._workshop.worktree)
         make_private_directory(folder.parent)
         return open_worktree(self._repository, folder, item, self._branch, base, begins=begins)
-
-    @cached_property
-    def _processor(self) -> Place:
-        root = Path(self._workshop.environments)
-        locks = [root / f".processor-{number}.lock" for number in range(len(os.sched_getaffinity(0)))]
-        return Place(locks, PROCESSOR_PATIENCE)
-
-    def rest(self) -> None:
-        """Let another item have the processor: this one waits for an answer."""
-        self._processor.leave()
 
     @cached_property
     def _sandbox(self) -> Sandbox:
@@ -204,7 +188,6 @@ class Workbench:
         guarded = self._guarded_files()
         before = _stamps(self._worktree.path, guarded)
         with self._waiting():
-            await self._processor.take()
             run = await run_in_sandbox(self._sandbox, environment, setting, selection, measured)
         after = _stamps(self._worktree.path, guarded)
         changed = [path for path in guarded if before[path] != after[path]]
