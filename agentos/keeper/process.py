@@ -4,12 +4,14 @@ The keeper is a process of its own between the program that wants the command ru
 is a lifeline: the first line says what to run, and the end of file, which comes also when the program was killed with
 -9, means "end it". It is a subreaper: a process whose parent has ended becomes its child, in whatever session or group
 it hides, so the keeper has no children left only when nothing is left. Its last act is to say how it went.
+
+A keeper is started for every run of tests: it imports little, for that is most of what it costs.
 """
 
 from __future__ import annotations
 
 import ctypes
-import json
+import marshal
 import os
 import resource
 import select
@@ -17,12 +19,14 @@ import signal
 import sys
 import time
 from contextlib import suppress
-from pathlib import Path
-from typing import Any
 
 from agentos.keeper.processor import processor_seconds
 from agentos.keeper.tree import count_tasks_of_user, list_descendants
 from agentos.keeper.watch import THREADS_PER_PROCESS, Watch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 STARTED = 3
 """The descriptor on which the command says that it has come as far as to be started."""
@@ -46,19 +50,20 @@ def main(report: int) -> None:
     line = _read_line()
     if not line:
         return
-    wish = json.loads(line)
+    wish = marshal.loads(bytes.fromhex(line.decode()))
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     _take_precedence()
     try:
-        os.write(report, json.dumps(_keep(wish)).encode())
+        os.write(report, _keep(wish).encode())
     finally:
         _end_all(0)
         _give_up_precedence()
         if wish["private"]:
-            _remove_hostile(Path(wish["private"]))
+            _remove_hostile(wish["private"])
 
 
-def _keep(wish: dict[str, Any]) -> dict[str, Any]:
+def _keep(wish: dict[str, Any]) -> str:
+    """Keep the command to its end; return whether it was started, its exit code and the reason, as words."""
     watch = Watch(wish)
     started, starting = os.pipe()
     child = _start(wish, starting)
@@ -84,7 +89,7 @@ def _keep(wish: dict[str, Any]) -> dict[str, Any]:
         _end_all(child)
         is_started = is_started or bool(select.select([started], [], [], 0)[0] and os.read(started, 1))
     code = 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
-    return {"is_started": is_started, "reason": reason or watch.judge_end() or _judge_code(code), "code": code}
+    return f"{int(is_started)} {code} {reason or watch.judge_end() or _judge_code(code)}"
 
 
 def _take_precedence() -> None:
@@ -199,10 +204,13 @@ def _end_all(child: int) -> int:
     return status
 
 
-def _remove_hostile(folder: Path) -> None:
+def _remove_hostile(place: str) -> None:
     """Remove a folder although somebody may have locked the folders in it."""
+    from pathlib import Path
+
     from agentos.files import remove_tree
 
+    folder = Path(place)
     for path, folders, _ in os.walk(folder):
         for name in folders:
             inner = Path(path, name)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import NamedTuple
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-class Member(NamedTuple):
+class Member:
     """One process of a tree."""
 
-    pid: int
-    parent: int
-    threads: int
-    memory: int
-    """Resident, counting pages that it shares with others."""
+    __slots__ = ("memory", "parent", "pid", "threads")
+
+    def __init__(self, pid: int, parent: int, threads: int, memory: int) -> None:
+        self.pid = pid
+        self.parent = parent
+        self.threads = threads
+        self.memory = memory
+        """Resident, counting pages that it shares with others."""
 
 
 def list_descendants(root: int) -> list[Member]:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 _BLOCK = 512
 
 
-class Usage(NamedTuple):
+class Usage:
     """What lies in some folders."""
 
-    size: int
-    """In bytes on the disk, not in what a sparse file claims to be."""
-    files: int
+    __slots__ = ("files", "size")
+
+    def __init__(self, size: int, files: int) -> None:
+        self.size = size
+        """In bytes on the disk, not in what a sparse file claims to be."""
+        self.files = files
 
 
 def measure_folders(folders: Sequence[str]) -> Usage:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-from typing import Any
 
 from agentos.keeper.tree import Member, count_namespace, list_descendants, list_namespace, measure_exactly
 from agentos.keeper.usage import (
@@ -16,6 +15,10 @@ from agentos.keeper.usage import (
     measure_nameless,
     open_places,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 THREADS_PER_PROCESS = 8
 _WALK_EVERY = 0.5
@@ -133,7 +136,7 @@ class Watch:
         self._free = free
         used = measure_folders(self._folders)
         if self._free_at_start - free > limit:
-            used = used._replace(size=used.size + measure_nameless(proc, [member.pid for member in members]))
+            used.size += measure_nameless(proc, [member.pid for member in members])
         self._next_walk = time.monotonic() + max(_WALK_EVERY, (time.monotonic() - began) * _SHARE_OF_TIME)
         return self._judge_usage(used)
 

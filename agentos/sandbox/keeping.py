@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
+import marshal
 import os
 import signal
 import sys
@@ -75,13 +75,14 @@ async def keep(wish: Wish) -> Finished:
 
 def _conclude(wish: Wish, output: HeadAndTail, reason: Reason | None, said: bytes, seconds: float) -> Finished:
     code = 128 + signal.SIGKILL.value
-    if reason is None and not said:
-        # Only where the command can see it can it have done this to its keeper.
-        reason = Reason.KILLED
-    elif reason is None:
-        report = json.loads(said)
-        reason, code = Reason(report["reason"]), report["code"]
-        if not report["is_started"] and reason is Reason.ENDED:
+    if reason is None:
+        try:
+            is_started, number, why = said.decode().split()
+            reason, code = Reason(why), int(number)
+        except ValueError:
+            # Only where the command can see it can it have done this to its keeper.
+            is_started, reason = "1", Reason.KILLED
+        if is_started == "0" and reason is Reason.ENDED:
             words = output.text().strip().splitlines()
             raise BrokenSandbox(f"the sandbox could not be set up: {words[-1][:300] if words else f'exit code {code}'}")
     return Finished(reason, code, output.text(), seconds, output.left_out, wish.limits)
@@ -115,7 +116,7 @@ async def _attend(process: Process, wish: Wish, output: HeadAndTail, report: int
     taking = asyncio.create_task(_take(process, output, wish.limits.flood, finish))
     try:
         with suppress(OSError):
-            process.stdin.write(json.dumps(asdict(wish)).encode() + b"\n")
+            process.stdin.write(marshal.dumps(asdict(wish)).hex().encode() + b"\n")
         async with asyncio.timeout(wish.limits.seconds + _SLACK):
             return await over
     except TimeoutError:
