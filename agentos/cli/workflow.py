@@ -181,15 +181,25 @@ def run(args: argparse.Namespace, workflow: Workflow, prog: str, arguments: Sequ
             from agentos.cli.dry_run import show
 
             return show(options, home, as_json=args.json)
-        from agentos.cli.execution import execute
-
-        code = execute(options, home, args, color, environ)
+        code = _execute(options, home, args, color, environ)
         return _rehearse(options, code) if getattr(args, "rehearse", False) else code
     except UsageError as error:
         print_clean(f"{prog}: {error}\n", sys.stderr)
         return COME_AGAIN if isinstance(error, Unavailable) else 2
     except BrokenPipeError:
         return end_by_broken_pipe()
+
+
+def _execute(options: Options, home: Home, args: argparse.Namespace, color: str, environ: Mapping[str, str]) -> int:
+    from agentos.workers import cradle
+
+    cradle.prepare(environ, options.workflow)
+    try:
+        from agentos.cli.execution import execute
+
+        return execute(options, home, args, color, environ)
+    finally:
+        cradle.clear()
 
 
 def _rehearse(options: Options, code: int) -> int:

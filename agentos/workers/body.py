@@ -19,7 +19,7 @@ from agentos.errors import ItemError, ProviderError
 from agentos.files import remove_tree
 from agentos.gateway.client import Asker, GatewayClient
 from agentos.providers import Completion
-from agentos.task import Failure, Outcome, State, failed
+from agentos.task import Failure, Outcome, State, Workflow, failed
 from agentos.workers import DECIDED, Assignment
 from agentos.workers.channel import Channel, Message
 from agentos.workers.messages import assignment_from_json
@@ -32,12 +32,17 @@ WORK_DESCRIPTORS = 3
 """Standard output, standard error and the item's lock, which this process only has to hold."""
 
 
-def warm_up(scratch: Path, workflow: str = "") -> None:
-    """Import and exercise all that a workflow needs before the first fork; leaves nothing in the scratch folder."""
+def prepare(workflow: str) -> None:
+    """Import all that a workflow needs."""
     os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
+    runner.compiled_graph(Workflow(workflow))
+
+
+def warm_up(scratch: Path) -> None:
+    """Exercise what every workflow needs before the first fork; leaves nothing in the scratch folder."""
     scratch.mkdir(mode=0o700)
     try:
-        asyncio.run(runner.warm_up(scratch, workflow))
+        asyncio.run(runner.warm_up(scratch))
     finally:
         remove_tree(scratch)
 

@@ -6,34 +6,15 @@ import asyncio
 import os
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import agentos
 from agentos.errors import AgentOSError
 from agentos.task import Workflow
+from agentos.workers.cradle import Cradle, take
 from agentos.workers.zygote import MESSAGE_SIZE
-
-ZYGOTE = "agentos.workers.zygote"
-PASSED_ON = (
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "LANG",
-    "LANGUAGE",
-    "TZ",
-    "TMPDIR",
-    "VIRTUAL_ENV",
-    "AGENTOS_HOME",
-    "AGENTOS_SANDBOX",
-)
-INSTALLING = ("PIP_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_", "REQUESTS_CA_BUNDLE")
-"""How the names begin of what pip needs to find packages, for workers that build a repository's environment."""
 
 
 class ForkServerDied(AgentOSError):
@@ -57,57 +38,32 @@ class Ended:
         return f"the worker was killed by {signal.Signals(-code).name}{hint}"
 
 
-def worker_environment(environ: Mapping[str, str], workflow: Workflow) -> dict[str, str]:
-    """Return what of the environment a worker may see: an allow-list, so that no key can be among it."""
-    kept = {name: environ[name] for name in PASSED_ON if name in environ}
-    kept |= {name: value for name, value in environ.items() if name.startswith("LC_")}
-    if workflow is Workflow.IMPLEMENTATION:
-        kept |= {name: value for name, value in environ.items() if name.upper().startswith(INSTALLING)}
-    package_root = str(Path(agentos.__file__).parent.parent)
-    return kept | {
-        "PYTHONPATH": package_root,
-        "PYTHONUTF8": "1",
-        "LANGGRAPH_STRICT_MSGPACK": "true",
-        "LANGSMITH_TRACING": "false",
-    }
-
-
 class ForkServer:
     """One fork server process; lives on the event loop that made it."""
 
-    def __init__(self, process: subprocess.Popen[bytes], control: socket.socket, log: Path) -> None:
-        self._process = process
-        self._control = control
+    def __init__(self, cradle: Cradle, log: Path) -> None:
+        self._cradle = cradle
+        self._control = cradle.control
         self._log = log
         self._loop = asyncio.get_running_loop()
         self._ready: asyncio.Future[float] = self._loop.create_future()
         self._ends: dict[str, asyncio.Future[Ended]] = {}
         self._last = 0
         self.is_alive = True
-        self._loop.add_reader(control, self._take_messages)
+        self._loop.add_reader(self._control, self._take_messages)
 
     @classmethod
     def start(cls, environ: Mapping[str, str], log: Path, scratch: Path, workflow: Workflow) -> ForkServer:
         """Start the process; it is ready when it has said so. `scratch` is a path it may use meanwhile."""
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        ours.setblocking(False)
-        with open(log, "ab") as errors, theirs:
-            process = subprocess.Popen(
-                # Safe path: what lies in the working directory must not be imported in the place of a library.
-                [sys.executable, "-P", "-m", ZYGOTE, str(theirs.fileno()), str(os.getpid()), str(scratch), workflow],
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=errors,
-                stderr=errors,
-                env=worker_environment(environ, workflow),
-                process_group=0,
-            )
-        return cls(process, ours, log)
+        cradle = take(environ, workflow)
+        cradle.settle(log, scratch)
+        cradle.control.setblocking(False)
+        return cls(cradle, log)
 
     @property
     def pid(self) -> int:
         """The server's process id."""
-        return self._process.pid
+        return self._cradle.process.pid
 
     async def wait_ready(self) -> float:
         """Wait until everything is imported; return how many seconds that took."""
@@ -152,11 +108,7 @@ class ForkServer:
     def close(self) -> None:
         """End the server and every worker with it, and reap it."""
         self._mark_dead()
-        try:
-            self._process.wait(timeout=1.0)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        self._cradle.close()
 
     def _take_messages(self) -> None:
         while self.is_alive:
@@ -193,7 +145,7 @@ class ForkServer:
 
     def _last_words(self) -> str:
         try:
-            lines = self._log.read_text("utf-8", "replace").strip().splitlines()
+            lines = (self._cradle.read_words() + self._log.read_text("utf-8", "replace")).strip().splitlines()
             is_full = os.statvfs(self._log.parent).f_bavail == 0
         except OSError:
             return ""

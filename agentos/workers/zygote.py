@@ -2,6 +2,7 @@
 
 It speaks over a Unix socket that keeps message borders:
 
+    in   begin SCRATCH  first and once, with one descriptor: its log
     in   fork ID        with one descriptor: the worker's end of its channel
     in   kill ID SIGNAL
     out  ready MILLISECONDS
@@ -32,6 +33,7 @@ from typing import NoReturn
 from agentos.workers.linux import count_threads, die_with_parent, outlive_parent
 
 MESSAGE_SIZE = 256
+BEGIN_SIZE = 8192
 EXIT_UNFORKED = 71 << 8
 """Wait status of a worker that could not be forked: exit code 71, as for an error of the system."""
 
@@ -67,7 +69,9 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    _preload(Path(sys.argv[3]), sys.argv[4])
+    scratch = _preload(control, sys.argv[3])
+    if scratch is None:
+        return 0
     _wait_for_one_thread()
     outlive_parent()
     if os.getppid() != int(sys.argv[2]):
@@ -79,7 +83,7 @@ def main() -> int:
     signal.set_wakeup_fd(wake_writer)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     _send(control, f"ready {(time.monotonic() - started) * 1000:.0f}")
-    children = _Children(control, wake, Path(sys.argv[3]))
+    children = _Children(control, wake, scratch)
     try:
         _serve(children)
     finally:
@@ -87,11 +91,27 @@ def main() -> int:
     return 0
 
 
-def _preload(scratch: Path, workflow: str) -> None:
-    """Import and warm up all that a worker uses; a failure here must not go unnoticed."""
+def _preload(control: socket.socket, workflow: str) -> Path | None:
+    """Import and warm up all that a worker uses; a failure here must not go unnoticed.
+
+    Return the path that it may use, or None when there will be no work.
+    """
+    from agentos.workers.deferral import UNUSED, defer
+
+    for package in UNUSED:
+        defer(package)
     from agentos.workers import body
 
-    body.warm_up(scratch, workflow)
+    body.prepare(workflow)
+    data, descriptors, _, _ = socket.recv_fds(control, BEGIN_SIZE, 1)
+    if not data:
+        return None
+    for standard in (1, 2):
+        os.dup2(descriptors[0], standard)
+    os.close(descriptors[0])
+    scratch = Path(data.decode().removeprefix("begin "))
+    body.warm_up(scratch)
+    return scratch
 
 
 def _wait_for_one_thread() -> None:

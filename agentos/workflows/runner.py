@@ -65,15 +65,13 @@ def compiled_graph(workflow: Workflow) -> CompiledStateGraph[Any, Any, Any, Any]
     return flow_of(workflow).build().compile()
 
 
-async def warm_up(scratch: Path, workflow: str = "") -> None:
+async def warm_up(scratch: Path) -> None:
     """Go once through everything a worker does, so that the first item finds it imported and compiled."""
     from agentos.providers import Completion
 
     async def ask(**_: Any) -> Completion:
         return Completion(text="# Nothing", model="warm-up")
 
-    if workflow:
-        compiled_graph(Workflow(workflow))
     remember_blank(make_blank(scratch / "blank.db"))
     job = Job(
         task=Task(Workflow.LLD, "0", "warm-up"),

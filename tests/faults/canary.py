@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 from agentos.providers.offline.drafter import write_draft
-from agentos.workers.fork_server import PASSED_ON
+from agentos.workers.cradle import PASSED_ON
 from tests.faults import market
 from tests.faults.figures import Figures, main
 from tests.faults.scene import make_world, wait_deserted

@@ -1,0 +1,87 @@
+"""The fork server that is started before it is known what for: used once, never left behind, never mute."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from agentos.cli.lld import main
+from agentos.task import Workflow
+from agentos.workers import cradle
+from agentos.workers.fork_server import ForkServer, ForkServerDied
+
+
+@pytest.fixture(autouse=True)
+def cleared() -> Iterator[None]:
+    yield
+    cradle.clear()
+
+
+def children() -> list[int]:
+    return [child.pid for child in psutil.Process().children()]
+
+
+@pytest.mark.parametrize("is_ahead", [True, False])
+def test_a_fork_server_serves_whether_it_was_started_ahead_or_not(tmp_path: Path, is_ahead: bool) -> None:
+    async def serve() -> None:
+        if is_ahead:
+            cradle.prepare(os.environ, Workflow.LLD)
+        ahead = children()
+        server = ForkServer.start(os.environ, tmp_path / "log", tmp_path / "scratch", Workflow.LLD)
+        try:
+            assert len(ahead) <= 1
+            assert not ahead or ahead == [server.pid]
+            await server.wait_ready()
+            worker = server.fork()
+            await worker.rehearsed
+            assert worker.is_alive
+        finally:
+            server.close()
+
+    asyncio.run(serve())
+    assert children() == []
+
+
+def test_one_of_another_workflow_or_environment_is_not_taken(tmp_path: Path) -> None:
+    cradle.prepare({**os.environ, "LC_TIME": "C"}, Workflow.LLD)
+    ahead = children()
+    for environ, workflow in ((os.environ, Workflow.LLD), ({**os.environ, "LC_TIME": "C"}, Workflow.ISSUE)):
+        taken = cradle.take(environ, workflow)
+        assert taken.process.pid not in ahead
+        taken.process.kill()
+        taken.close()
+
+
+def test_what_it_says_before_it_has_a_log_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cradle, "ZYGOTE", "agentos.no_such_module")
+
+    async def serve() -> None:
+        server = ForkServer.start(os.environ, tmp_path / "log", tmp_path / "scratch", Workflow.LLD)
+        try:
+            with pytest.raises(ForkServerDied, match="No module named"):
+                await server.wait_ready()
+        finally:
+            server.close()
+
+    asyncio.run(serve())
+
+
+@pytest.mark.parametrize("arguments", [["--all"], ["--ids", "7"], ["--all", "--dry-run"]])
+def test_a_command_that_runs_nothing_leaves_none_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    monkeypatch.setenv("AGENTOS_HOME", str(tmp_path / "home"))
+    before = children()
+    main([*arguments, "--repo", str(tmp_path)])
+    assert children() == before
+
+
+def test_on_one_processor_nothing_is_started_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
+    cradle.prepare(os.environ, Workflow.LLD)
+    assert children() == []
