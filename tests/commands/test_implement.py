@@ -8,10 +8,12 @@ import re
 import shutil
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
+import psutil
 import pytest
 
-from tests.support import ROOT, SIGINT, World, ended_by, wait_gone
+from tests.support import PATIENCE, ROOT, SIGINT, Running, World, ended_by, wait_gone
 from tests.workshop import CODE, Item, branches, fill, git
 
 TOOL = ("python", str(ROOT / "tools/run_implement_from_lld.py"))
@@ -127,6 +129,58 @@ def test_ctrl_c_while_git_is_at_work_is_no_failure(shop: Callable[..., World], p
     assert "FAILED" not in ended.text, ended.text
     assert "does not protect" not in ended.text, ended.text
     assert world.run("implement-workflow", "--all", "--parallel", "3").code == 0
+
+
+HANGING_WITHOUT_CODE = """\
+```python
+# File: tests/test_op1.py
+import time
+
+import pytest
+
+try:
+    from calc.op1 import apply
+except ImportError:
+    print("hanging", flush=True)
+    time.sleep(10_000)
+
+
+def test_010_it_works():
+    assert apply(2) == 3
+
+
+def test_010_refuses_text():
+    with pytest.raises(TypeError, match="number"):
+        apply("2")
+```
+"""
+
+
+def wait_for_tests(running: Running) -> list[psutil.Process]:
+    """Return the processes that run generated tests, once there are any."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        found = []
+        for process in running.descendants():
+            with suppress(psutil.Error):
+                found += [process] if "agentos_pytest_report" in process.cmdline() else []
+        if found:
+            return found
+    raise AssertionError(running.text)
+
+
+def test_tests_that_are_run_while_a_model_writes_end_with_the_item(shop: Callable[..., World]) -> None:
+    world = shop(Item(1, tests=[HANGING_WITHOUT_CODE]))
+    with world.start("implement-workflow", "--all", "--test-timeout", "600") as running:
+        running.wait_for("Executing: N4_implement")
+        hanging = wait_for_tests(running)
+        running.signal(SIGINT)
+        ended = running.finish()
+    assert ended_by(ended.code, SIGINT), ended.text
+    assert wait_gone(hanging, 2.0) == []
+    # What hangs without the code is told, and ends no item that is green with it.
+    again = world.run("implement-workflow", "--all", "--test-timeout", "3")
+    assert "[IMPL-1] IMPLEMENTED" in again.text, again.text
 
 
 def test_in_a_subfolder_the_repository_is_found(shop: Callable[..., World]) -> None:

@@ -17,7 +17,7 @@ from agentos.proofs.runs import TestRun
 from agentos.providers import Completion
 from agentos.task import Failure, State
 from agentos.workflows.flow import Ask, Observe
-from agentos.workflows.implementation import proving, showing, taking
+from agentos.workflows.implementation import bare, proving, showing, taking
 from agentos.workflows.implementation.blueprint import Blueprint, find_plan_problems
 from agentos.workflows.implementation.state import ImplementationState, Iteration, Scaffold
 from agentos.workflows.implementation.workbench import Workbench
@@ -149,7 +149,7 @@ async def prove_red(state: ImplementationState, context: Context) -> Update:
     update: Update = {
         "scaffolds": [*attempts[:-1], judged],
         "red": proving.as_state(run),
-        "is_red_plain": not stand_ins,
+        "bare": {} if stand_ins else proving.as_state(run),
     }
     if problems:
         return {**update, **_red_ending(context, update["scaffolds"])}
@@ -189,7 +189,12 @@ async def implement(state: ImplementationState, context: Context) -> Update:
         "tests": showing.show_texts(tests),
         "feedback": proving.feedback_for_next(iterations, state["before"]),
     }
-    answer = await _ask(context, "code", CODE, len(iterations) + 1, inputs)
+    asking = _ask(context, "code", CODE, len(iterations) + 1, inputs)
+    shown = state.get("bare", {})
+    if bare.is_wanted(state, blueprint):
+        answer, shown = await bare.run_beside(asking, bench, state["scaffolds"][-1], start)
+    else:
+        answer = await asking
     taken = taking.take_code(answer.text, blueprint, bench, protected=tuple(tests))
     problems = taken.problems or _write(context, taken)
     snapshot = "" if problems else bench.snapshot(f"iteration-{len(iterations) + 1}")
@@ -203,7 +208,8 @@ async def implement(state: ImplementationState, context: Context) -> Update:
         suite={},
         feedback=proving.refusal_feedback(problems),
     )
-    return {"iterations": [*iterations, attempt], **_bill(state, answer), **_cap(state, context, attempt)}
+    update: Update = {"iterations": [*iterations, attempt], "bare": shown}
+    return {**update, **_bill(state, answer), **_cap(state, context, attempt)}
 
 
 async def prove_green(state: ImplementationState, context: Context) -> Update:
@@ -248,9 +254,8 @@ async def validate(state: ImplementationState, context: Context) -> Update:
     touched = bench.changed_files(state["base"], current["snapshot"])
     reverted = {}
     for path in context.blueprint.provable:
-        if state.get("is_red_plain") and {*touched} - {*scaffold["tests"]} == {path}:
-            # The tests without this one change, and without anything in its place, are what was proven red.
-            reverted[path] = TestRun.from_data(state["red"])
+        if state.get("bare") and {*touched} - {*scaffold["tests"]} == {path}:
+            reverted[path] = TestRun.from_data(state["bare"])
         elif path in touched:
             await bench.restore(current["snapshot"])
             bench.revert(path, state["base"])

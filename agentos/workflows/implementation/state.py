@@ -62,9 +62,9 @@ class ImplementationState(TypedDict):
     snapshot: str
     """The commit that the worktree has to be at before the next step."""
     red: dict[str, Any]
-    is_red_plain: NotRequired[bool]
-    """Whether that was shown without anything in the place of code that is not there yet."""
-    """The run without the code, as JSON data."""
+    """The run without the code, as JSON data; what could not be imported without it was stood in for."""
+    bare: NotRequired[dict[str, Any]]
+    """The same with nothing in the place of the code; empty while it is not known."""
     before: dict[str, Any]
     """The whole suite on the base, as JSON data; empty when nothing asked for it."""
     iterations: list[Iteration]
