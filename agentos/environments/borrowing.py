@@ -31,12 +31,9 @@ class Loan:
     """What can be lent, or why it cannot be."""
 
     distributions: tuple[Distribution, ...] = ()
+    pins: tuple[str, ...] = ()
+    """The lent distributions with their versions."""
     refusal: str = ""
-
-    @property
-    def pins(self) -> tuple[str, ...]:
-        """The lent distributions with their versions."""
-        return tuple(sorted(f"{lent.metadata['Name']}=={lent.version}" for lent in self.distributions))
 
 
 class _Refused(Exception):
@@ -48,9 +45,10 @@ def plan_loan(needs: Needs) -> Loan:
     if needs.install:
         return Loan(refusal="the settings give arguments for pip")
     try:
-        return Loan(tuple(_closure(needs)))
+        lent = tuple(_closure(needs))
     except _Refused as refusal:
         return Loan(refusal=str(refusal))
+    return Loan(lent, tuple(sorted(f"{one.metadata['Name']}=={one.version}" for one in lent)))
 
 
 def hand_over(loan: Loan, site: Path, bin_folder: Path, python: Path, stop: threading.Event) -> None:
@@ -85,7 +83,6 @@ def _closure(needs: Needs) -> Iterator[Distribution]:
     from packaging.requirements import InvalidRequirement, Requirement
     from packaging.utils import canonicalize_name
 
-    installed = _installed()
     wanted = list(_requirements((*needs.locked, *needs.requirements)))
     limits = {canonicalize_name(limit.name): limit for limit in _requirements(needs.constraint_lines)}
     seen: set[tuple[str, frozenset[str]]] = set()
@@ -94,7 +91,7 @@ def _closure(needs: Needs) -> Iterator[Distribution]:
         requirement = wanted.pop()
         name = canonicalize_name(requirement.name)
         extras = frozenset(requirement.extras)
-        lent = installed.get(name)
+        lent = _find_installed(name)
         _check(requirement, lent, limits.get(name))
         assert lent
         if (name, extras) in seen:
@@ -146,15 +143,15 @@ def _applies(requirement: Requirement, extras: frozenset[str]) -> bool:
     return marker is None or any(marker.evaluate({"extra": extra}) for extra in ("", *extras))
 
 
-def _installed() -> dict[str, Distribution]:
+def _find_installed(name: str) -> Distribution | None:
     from packaging.utils import canonicalize_name
 
-    found: dict[str, Distribution] = {}
-    for distribution in importlib.metadata.distributions():
-        name = distribution.metadata["Name"]
-        if name:
-            found.setdefault(canonicalize_name(name), distribution)
-    return found
+    try:
+        found = importlib.metadata.distribution(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    # A folder that was left half-removed has no name in it.
+    return found if canonicalize_name(found.metadata["Name"] or "") == name else None
 
 
 def _is_editable(lent: Distribution) -> bool:

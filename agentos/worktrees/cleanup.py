@@ -20,7 +20,7 @@ from agentos.worktrees.repository import (
     resolve_commit,
     tree_of,
 )
-from agentos.worktrees.snapshots import Snapshot, look_at, point_at, refs_of, save
+from agentos.worktrees.snapshots import Snapshot, look_at, point_at, read_latest, refs_of, save
 from agentos.worktrees.worktree import REMOVED, Worktree, working_on
 
 _CLOSED = "closed"
@@ -48,7 +48,8 @@ def remove_worktree(worktree: Worktree) -> Snapshot | None:
             raise WorktreeConflict(
                 f"{worktree.folder}: is not a worktree of {worktree.repository}; it is left as it is"
             )
-        stored = look_at(git, worktree, with_ignored=True)
+        latest = read_latest(git, worktree)
+        stored = look_at(git, worktree, latest, with_ignored=True)
         if stored.left_out:
             thing = stored.left_out[0]
             raise WorktreeConflict(
@@ -57,7 +58,7 @@ def remove_worktree(worktree: Worktree) -> Snapshot | None:
             )
         _save_staged(git, worktree, entry)
         snapshot = save(git, worktree, stored, _CLOSED, staging)
-        point_at(git, worktree, snapshot.commit)
+        point_at(git, worktree, snapshot.commit, latest)
         worktree.path.rename(worktree.beside(REMOVED))
         remove_tree(worktree.beside(REMOVED))
         _unregister(git, worktree, entry)

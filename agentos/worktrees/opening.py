@@ -30,7 +30,7 @@ from agentos.worktrees.repository import (
     resolve_commit,
     tree_of,
 )
-from agentos.worktrees.snapshots import LATEST, OPENED, bring_back, commit_tree, describe_item, refs_of
+from agentos.worktrees.snapshots import OPENED, bring_back, commit_tree, describe_item, read_latest, refs_of
 from agentos.worktrees.stacking import is_taken_up, latest_commit
 from agentos.worktrees.worktree import UNFILLED, Worktree, working_on
 
@@ -97,7 +97,7 @@ def _open(git: Git, worktree: Worktree, staging: Path) -> None:
     mend_link(entry, worktree.path)
     clear_index_lock(entry, worktree.path)
     if unfilled.exists():
-        latest = read_ref(git, f"{worktree.refs}/{LATEST}")
+        latest = read_latest(git, worktree)
         bring_back(git, worktree, latest or tip or worktree.base, staging)
     if unfilled.exists() or not (entry / "index").exists():
         git.at(entry, worktree.path).run("read-tree", worktree.branch_ref)

@@ -62,9 +62,10 @@ def take(worktree: Worktree, name: str, *, also: Iterable[str] = (), with_ignore
         raise BadInput(f"{name!r}: is kept for AgentOS; give the snapshot another name")
     checked_name(name)
     with working_on(worktree) as (git, staging):
-        stored = look_at(git, worktree, also=map(os_bytes, also), with_ignored=with_ignored)
+        latest = read_latest(git, worktree)
+        stored = look_at(git, worktree, latest, also=map(os_bytes, also), with_ignored=with_ignored)
         snapshot = save(git, worktree, stored, name, staging)
-        point_at(git, worktree, snapshot.commit)
+        point_at(git, worktree, snapshot.commit, latest)
         return snapshot
 
 
@@ -81,7 +82,8 @@ def restore(worktree: Worktree, commit: str, *, with_ignored: bool = False) -> R
 def bring_back(git: Git, worktree: Worktree, commit: str, staging: Path, *, with_ignored: bool = False) -> Restored:
     """Restore under a lock that is held already."""
     wanted = list_tree(git, commit)
-    present = look_at(git, worktree, also=wanted, with_ignored=with_ignored)
+    latest = read_latest(git, worktree)
+    present = look_at(git, worktree, latest, also=wanted, with_ignored=with_ignored)
     _check_saved(worktree, present, wanted)
     changed = {path: entry for path, entry in wanted.items() if present.entries.get(path) != entry}
     gone = [path for path in present.entries if path not in wanted]
@@ -91,16 +93,23 @@ def bring_back(git: Git, worktree: Worktree, commit: str, staging: Path, *, with
     remove_files(worktree.path, gone)
     submodules = {path: entry for path, entry in wanted.items() if entry.mode == SUBMODULE}
     write_entries(git, worktree.path, changed | submodules, staging)
-    point_at(git, worktree, commit)
+    point_at(git, worktree, commit, latest)
     return Restored(saved, len(changed), len(gone))
 
 
-def look_at(git: Git, worktree: Worktree, also: Iterable[bytes] = (), *, with_ignored: bool = False) -> Stored:
+def read_latest(git: Git, worktree: Worktree) -> str:
+    """Return which state the folder was last to be in, empty when it has not been in any."""
+    return read_ref(git, f"{worktree.refs}/{LATEST}")
+
+
+def look_at(
+    git: Git, worktree: Worktree, latest: str, also: Iterable[bytes] = (), *, with_ignored: bool = False
+) -> Stored:
     """Put the files as they are into the store; no ref has them yet."""
     if worktree.path.is_symlink() or not worktree.path.is_dir():
         raise WorktreeConflict(f"{worktree.folder}: is gone, or no folder any more; start again to have it restored")
     known = list_tree(git, worktree.base)
-    if latest := read_ref(git, f"{worktree.refs}/{LATEST}"):
+    if latest:
         known |= list_tree(git, latest)
     return store(git, worktree.path, known, also, id_length=len(worktree.base), with_ignored=with_ignored)
 
@@ -152,11 +161,10 @@ def _commit(git: Git, worktree: Worktree, tree: str, name: str, left_out: tuple[
     return commit_tree(git, tree, worktree.base, message)
 
 
-def point_at(git: Git, worktree: Worktree, commit: str) -> None:
+def point_at(git: Git, worktree: Worktree, commit: str, latest: str) -> None:
     """Remember which state the folder is to be in, for when it vanishes."""
     ref = f"{worktree.refs}/{LATEST}"
-    old = read_ref(git, ref)
-    if old != commit and not change_refs(git, (ref, commit, old)):
+    if latest != commit and not change_refs(git, (ref, commit, latest)):
         raise WorktreeConflict(f"{ref}: was changed by another process; start again")
 
 
