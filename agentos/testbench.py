@@ -51,8 +51,8 @@ async def run_in_sandbox(
     make_private_directory(setting.scratch)
     results = Path(tempfile.mkdtemp(prefix="results-", dir=setting.scratch))
     try:
-        invocation = runner.prepare(RunRequest(folder, str(environment.python), results, selection, measured))
-        paths = (invocation.environ.get("PYTHONPATH", ""), str(metadata) if metadata.is_dir() else "")
+        request = RunRequest(folder, str(environment.python), results, selection, measured, beside=(metadata,))
+        invocation = runner.prepare(request)
         scene = Scene(
             folder=folder,
             readable=(*environment.readable, *invocation.readable, *([metadata] if metadata.is_dir() else [])),
@@ -61,7 +61,6 @@ async def run_in_sandbox(
             limits=setting.limits,
             environ={
                 **invocation.environ,
-                "PYTHONPATH": ":".join(filter(None, paths)),
                 # Bytecode that generated code leaves beside its source must not be run in the place of it.
                 "PYTHONPYCACHEPREFIX": str(environment.bytecode or results / "bytecode"),
             },

@@ -10,6 +10,7 @@ Configuration is looked for in the folder and in its tests folder, never above.
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import tomllib
 from pathlib import Path
@@ -69,8 +70,6 @@ class PytestRunner:
         return (
             request.python,
             str(INSIDE / "agentos_start.py"),
-            "-p",
-            "agentos_pytest_report",
             "-c",
             str(configuration),
             "--rootdir",
@@ -82,11 +81,10 @@ class PytestRunner:
         )
 
     def _environ(self, request: RunRequest) -> dict[str, str]:
-        source = request.folder.resolve() / "src"
-        paths = [str(INSIDE), *([str(source)] if source.is_dir() else [])]
+        places = [place for place in (request.folder.resolve() / "src", *request.beside) if place.is_dir()]
         return {
             "AGENTOS_REPORT_FOLDER": str(request.results),
-            "PYTHONPATH": ":".join(paths),
+            "AGENTOS_PLACES": os.pathsep.join(map(str, places)),
             "PYTEST_ADDOPTS": "",
             # A file that is put back within the same second and with the same size would be taken from its cache.
             "PYTHONDONTWRITEBYTECODE": "1",

@@ -22,6 +22,8 @@ class RunRequest:
     """Files or ids; all tests of the repository when empty."""
     coverage_files: tuple[str, ...] = ()
     """Files within the folder of which the executed lines are wanted; those that are not Python are ignored."""
+    beside: tuple[Path, ...] = ()
+    """Folders beside the worktree from which its tests may import, as far as they are there."""
 
 
 @dataclass(frozen=True, slots=True)

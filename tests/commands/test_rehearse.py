@@ -101,7 +101,7 @@ def begin(stage: Stage, world: World) -> Running:
         stage.finish("1", {"tests/test_lasting.py": LASTING.encode()})
     running = world.start("agentos", "rehearse")
     running.wait_for("suite, run 1")
-    wait_until(lambda: any("agentos_pytest_report" in line for line in _commands(running)), "the tests run")
+    wait_until(lambda: any("agentos_start.py" in line for line in _commands(running)), "the tests run")
     return running
 
 

@@ -53,7 +53,7 @@ def test_the_folder_of_git_is_never_open(path: str) -> None:
     "path",
     [
         *("random.py", "src/json.py", "json/__init__.py", "src/hmac/__init__.py", "iniconfig.py"),
-        *("packaging/__init__.py", "pytest.py", "_pytest/x.py", "src/coverage/__init__.py"),
+        *("packaging/__init__.py", "pytest.py", "_pytest/x.py", "src/coverage/__init__.py", "agentos_guard.py"),
     ],
 )
 def test_a_module_that_hides_the_runner_or_the_library_is_sensitive(path: str) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from textwrap import dedent
+from types import ModuleType
 
 import iniconfig
+import pluggy
 import pytest
 
 from agentos.inspection.tampering import REPORTERS
@@ -281,12 +284,48 @@ def test_a_module_called_like_one_that_judges_is_not_loaded_in_its_place(reposit
     assert [test.outcome for test in run.tests] == [Outcome.FAILED]
 
 
-@pytest.mark.parametrize("root", ["", "src/"])
-def test_a_repository_that_develops_a_part_of_pytest_is_tested_with_its_own(repository: Make, root: str) -> None:
-    genuine = Path(iniconfig.__file__).parent
-    own = {f"{root}iniconfig/{path.name}": path.read_text("utf-8") for path in genuine.glob("*.py")}
-    own[f"{root}iniconfig/__init__.py"] += "\nOWN = True\n"
-    made = repository({**own, "test_it.py": "import iniconfig\n\n\ndef test_it(): assert iniconfig.OWN\n"})
+CURIOUS = """
+import os
+
+folder = os.environ.get("AGENTOS_REPORT_FOLDER", "")
+if folder and os.path.exists(os.path.join(folder, "request.json")):
+    open("stolen", "w").close()
+"""
+EARLY = {
+    "a plugin's library": {"xml/__init__.py": CURIOUS},
+    "the same among sources": {"src/xml.py": CURIOUS},
+    "the first import of all": {"src/__future__.py": CURIOUS},
+    "the interpreter's own": {"src/sitecustomize.py": CURIOUS, "src/encodings/__init__.py": CURIOUS},
+    "a plugin by configuration": {"curious.py": CURIOUS, "pytest.ini": "[pytest]\naddopts = -p curious\n"},
+    "a conftest": {"conftest.py": CURIOUS},
+    "the reporter itself": {"agentos_pytest_report.py": CURIOUS, "agentos_guard.py": CURIOUS, "colorama.py": ""},
+    "what pytest consists of": {"iniconfig.py": CURIOUS, "src/packaging/__init__.py": CURIOUS},
+}
+
+
+@pytest.mark.parametrize("name", EARLY)
+def test_nothing_of_the_repository_is_loaded_while_the_key_lies_there(repository: Make, name: str) -> None:
+    made = repository({**EARLY[name], "test_it.py": "def test_it(): assert False\n"})
     run = made.run()
     assert run.problem == ""
-    assert [test.outcome for test in run.tests] == [Outcome.PASSED]
+    assert [test.outcome for test in run.tests] == [Outcome.FAILED]
+    assert not (made.folder / "stolen").exists()
+
+
+@pytest.mark.parametrize("root", ["", "src/"])
+@pytest.mark.parametrize("module", [iniconfig, pluggy, shlex])
+def test_a_repository_is_tested_with_what_it_develops_also_if_pytest_needs_it(
+    repository: Make, root: str, module: ModuleType
+) -> None:
+    """A part of pytest, what pytest consists of, and a name that the standard library has too."""
+    genuine = Path(str(module.__file__))
+    files = genuine.parent.glob("*.py") if genuine.name == "__init__.py" else [genuine]
+    folder = f"{root}{module.__name__}/" if genuine.name == "__init__.py" else root
+    own = {f"{folder}{path.name}": path.read_text("utf-8") for path in files}
+    own[f"{folder}{genuine.name}"] += "\nOWN = True\n"
+    name = module.__name__
+    test = f"import {name}\nfrom subprocess import run\nimport sys\n\n\ndef test_it(): assert {name}.OWN\n\n\n"
+    test += f"def test_child(): run([sys.executable, '-c', 'import {name}; {name}.OWN'], check=True)\n"
+    run = repository({**own, "test_it.py": test}).run()
+    assert run.problem == ""
+    assert {test.outcome for test in run.tests} == {Outcome.PASSED}

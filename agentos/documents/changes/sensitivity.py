@@ -57,6 +57,7 @@ _FOLDERS = frozenset(
     }
 )
 _RUNNER_NAMES = frozenset({"pytest", "_pytest", "coverage", "pluggy", "pytest_cov", "pytest_timeout", "xdist"})
+_REPORTER_PREFIX = "agentos_"
 _RUNNER_PARTS = frozenset({"iniconfig", "packaging", "pygments", "exceptiongroup", "tomli", "colorama"})
 """What the runner imports; unlike those above, some are also names of folders without a module."""
 _TEST_FOLDERS = frozenset({"test", "tests", "testing", "spec", "specs", "__tests__", "__snapshots__"})
@@ -86,7 +87,7 @@ def _hides_module(names: list[str]) -> bool:
     """Tell whether a file at the top, or in `src`, would be imported in place of the runner or the standard library."""
     inner = names[1:] if names[0] == "src" and len(names) > 1 else names
     first = inner[0].removesuffix(".py")
-    if first in _RUNNER_NAMES:
+    if first in _RUNNER_NAMES or first.startswith(_REPORTER_PREFIX):
         return True
     is_module = inner[1:] == ["__init__.py"] or (len(inner) == 1 and inner[0].endswith(".py"))
     return is_module and (first in _RUNNER_PARTS or first in sys.stdlib_module_names)
