@@ -26,6 +26,7 @@ def _find_top(folder: Path) -> Path:
     """Return the top of a repository in whose subfolder somebody is, unless that has a backlog of its own."""
     from agentos.inbox.directory import FOLDERS
 
-    if any((folder / name).exists() for name in (".git", ".agentos", *map(str, FOLDERS.values()))):
+    # Designs that are done have left their folder, but not the one above it.
+    if any((folder / name).exists() for name in (".git", ".agentos", "docs/lld", *map(str, FOLDERS.values()))):
         return folder
     return next((above for above in folder.parents if (above / ".git").exists()), folder)

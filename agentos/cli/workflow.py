@@ -173,29 +173,26 @@ def _add_output_arguments(parser: Parser) -> None:
 
 def run(args: argparse.Namespace, workflow: Workflow, prog: str, arguments: Sequence[str]) -> int:
     """Do what the arguments ask for; every foreseen error is one line and exit 2."""
-    from agentos.workers import cradle
-
     environ = os.environ
     try:
         home = Home(home_path(environ))
-        if not args.dry_run:
-            cradle.prepare(environ, workflow)
-        options, color = settle(args, workflow, prog, arguments, environ, home)
         if args.dry_run:
             from agentos.cli.dry_run import show
 
-            return show(options, home, as_json=args.json)
-        from agentos.cli.execution import execute
+            return show(settle(args, workflow, prog, arguments, environ, home)[0], home, as_json=args.json)
+        from agentos.workers.cradle import started_ahead
 
-        code = execute(options, home, args, color, environ)
+        with started_ahead(environ, workflow):
+            options, color = settle(args, workflow, prog, arguments, environ, home)
+            from agentos.cli.execution import execute
+
+            code = execute(options, home, args, color, environ)
         return _rehearse(options, code) if getattr(args, "rehearse", False) else code
     except UsageError as error:
         print_clean(f"{prog}: {error}\n", sys.stderr)
         return COME_AGAIN if isinstance(error, Unavailable) else 2
     except BrokenPipeError:
         return end_by_broken_pipe()
-    finally:
-        cradle.clear()
 
 
 def _rehearse(options: Options, code: int) -> int:

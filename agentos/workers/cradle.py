@@ -10,8 +10,8 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import agentos
@@ -42,29 +42,35 @@ class Cradle:
     def __init__(self, environ: Mapping[str, str], workflow: Workflow) -> None:
         self.environ = worker_environment(environ, workflow)
         self.workflow = workflow
-        self._words = os.memfd_create("agentos")
-        self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            self.process = subprocess.Popen(
-                # Safe path: what lies in the working directory must not be imported in the place of a library.
-                [sys.executable, "-P", "-m", ZYGOTE, str(theirs.fileno()), str(os.getpid()), workflow],
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=self._words,
-                stderr=self._words,
-                env=self.environ,
-                process_group=0,
-            )
+        with ExitStack() as opened:
+            self._words = opened.enter_context(os.fdopen(os.memfd_create("agentos"), "rb"))
+            self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            opened.callback(self.control.close)
+            with theirs:
+                self.process = subprocess.Popen(
+                    # Safe path: what lies in the working directory must not be imported in the place of a library.
+                    [sys.executable, "-P", "-m", ZYGOTE, str(theirs.fileno()), str(os.getpid()), workflow],
+                    pass_fds=[theirs.fileno()],
+                    stdin=subprocess.DEVNULL,
+                    stdout=self._words,
+                    stderr=self._words,
+                    env=self.environ,
+                    process_group=0,
+                )
+            opened.pop_all()
 
     def settle(self, log: Path, scratch: Path) -> None:
         """Tell it where its messages go, and which path it may use to get ready."""
         # If it has ended by now, whoever waits for it will hear that.
         with open(log, "ab") as file, suppress(OSError):
-            socket.send_fds(self.control, [f"begin {scratch}".encode()], [file.fileno()])
+            socket.send_fds(self.control, [b"begin " + os.fsencode(scratch)], [file.fileno()])
 
     def read_words(self) -> str:
         """Return what it said before it was told where to."""
-        return os.pread(self._words, _MOST_WORDS, 0).decode("utf-8", "replace")
+        if self._words.closed:
+            return ""
+        size = os.fstat(self._words.fileno()).st_size
+        return os.pread(self._words.fileno(), _MOST_WORDS, max(0, size - _MOST_WORDS)).decode("utf-8", "replace")
 
     def close(self) -> None:
         """End it and reap it."""
@@ -74,37 +80,37 @@ class Cradle:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        if self._words >= 0:
-            os.close(self._words)
-            self._words = -1
+        self._words.close()
 
 
-_prepared: list[Cradle] = []
+_ahead: list[Cradle] = []
 
 
-def prepare(environ: Mapping[str, str], workflow: Workflow) -> None:
-    """Start one ahead, where that takes no processor away from anybody."""
+@contextmanager
+def started_ahead(environ: Mapping[str, str], workflow: Workflow) -> Iterator[None]:
+    """Have one started ahead, where that takes no processor away from anybody; end it if nobody has taken it."""
+    cradle = None
     if len(os.sched_getaffinity(0)) > 1:
         # If it cannot be had now, whoever needs it will be told.
         with suppress(OSError):
-            _prepared.append(Cradle(environ, workflow))
+            cradle = Cradle(environ, workflow)
+            _ahead.append(cradle)
+    try:
+        yield
+    finally:
+        if cradle in _ahead:
+            _ahead.remove(cradle)
+            cradle.process.kill()
+            cradle.close()
 
 
 def take(environ: Mapping[str, str], workflow: Workflow) -> Cradle:
     """Return the one that was started ahead, or a new one."""
-    for cradle in _prepared:
+    for cradle in _ahead:
         if cradle.workflow is workflow and cradle.environ == worker_environment(environ, workflow):
-            _prepared.remove(cradle)
+            _ahead.remove(cradle)
             return cradle
     return Cradle(environ, workflow)
-
-
-def clear() -> None:
-    """End what was started ahead and is not needed."""
-    while _prepared:
-        cradle = _prepared.pop()
-        cradle.process.kill()
-        cradle.close()
 
 
 def worker_environment(environ: Mapping[str, str], workflow: Workflow) -> dict[str, str]:

@@ -44,6 +44,7 @@ class ForkServer:
     def __init__(self, cradle: Cradle, log: Path) -> None:
         self._cradle = cradle
         self._control = cradle.control
+        self._control.setblocking(False)
         self._log = log
         self._loop = asyncio.get_running_loop()
         self._ready: asyncio.Future[float] = self._loop.create_future()
@@ -56,8 +57,11 @@ class ForkServer:
     def start(cls, environ: Mapping[str, str], log: Path, scratch: Path, workflow: Workflow) -> ForkServer:
         """Start the process; it is ready when it has said so. `scratch` is a path it may use meanwhile."""
         cradle = take(environ, workflow)
-        cradle.settle(log, scratch)
-        cradle.control.setblocking(False)
+        try:
+            cradle.settle(log, scratch)
+        except OSError:
+            cradle.close()
+            raise
         return cls(cradle, log)
 
     @property

@@ -177,6 +177,8 @@ class ProcessWorkers:
     async def _living_server(self) -> ForkServer:
         if self._server is None or not self._server.is_alive:
             self._spares.clear()
+            if self._server is not None:
+                self._server.close()
             return await self._start_server()
         return self._server
 

@@ -108,7 +108,7 @@ def _preload(control: socket.socket, workflow: str) -> Path | None:
     for standard in (1, 2):
         os.dup2(descriptors[0], standard)
     os.close(descriptors[0])
-    scratch = Path(data.decode().removeprefix("begin "))
+    scratch = Path(os.fsdecode(data.removeprefix(b"begin ")))
     body.warm_up(scratch)
     return scratch
 

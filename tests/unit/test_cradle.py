@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator
+import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import psutil
@@ -16,12 +17,6 @@ from agentos.workers import cradle
 from agentos.workers.fork_server import ForkServer, ForkServerDied
 
 
-@pytest.fixture(autouse=True)
-def cleared() -> Iterator[None]:
-    yield
-    cradle.clear()
-
-
 def children() -> list[int]:
     return [child.pid for child in psutil.Process().children()]
 
@@ -29,8 +24,6 @@ def children() -> list[int]:
 @pytest.mark.parametrize("is_ahead", [True, False])
 def test_a_fork_server_serves_whether_it_was_started_ahead_or_not(tmp_path: Path, is_ahead: bool) -> None:
     async def serve() -> None:
-        if is_ahead:
-            cradle.prepare(os.environ, Workflow.LLD)
         ahead = children()
         server = ForkServer.start(os.environ, tmp_path / "log", tmp_path / "scratch", Workflow.LLD)
         try:
@@ -43,18 +36,20 @@ def test_a_fork_server_serves_whether_it_was_started_ahead_or_not(tmp_path: Path
         finally:
             server.close()
 
-    asyncio.run(serve())
+    with cradle.started_ahead(os.environ, Workflow.LLD) if is_ahead else nullcontext():
+        asyncio.run(serve())
     assert children() == []
 
 
 def test_one_of_another_workflow_or_environment_is_not_taken(tmp_path: Path) -> None:
-    cradle.prepare({**os.environ, "LC_TIME": "C"}, Workflow.LLD)
-    ahead = children()
-    for environ, workflow in ((os.environ, Workflow.LLD), ({**os.environ, "LC_TIME": "C"}, Workflow.ISSUE)):
-        taken = cradle.take(environ, workflow)
-        assert taken.process.pid not in ahead
-        taken.process.kill()
-        taken.close()
+    with cradle.started_ahead({**os.environ, "LC_TIME": "C"}, Workflow.LLD):
+        ahead = children()
+        for environ, workflow in ((os.environ, Workflow.LLD), ({**os.environ, "LC_TIME": "C"}, Workflow.ISSUE)):
+            taken = cradle.take(environ, workflow)
+            assert taken.process.pid not in ahead
+            taken.process.kill()
+            taken.close()
+    assert children() == []
 
 
 def test_what_it_says_before_it_has_a_log_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,5 +78,29 @@ def test_a_command_that_runs_nothing_leaves_none_behind(
 
 def test_on_one_processor_nothing_is_started_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
-    cradle.prepare(os.environ, Workflow.LLD)
-    assert children() == []
+    with cradle.started_ahead(os.environ, Workflow.LLD):
+        assert children() == []
+
+
+def test_nothing_stays_open_when_it_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/no/such/interpreter")
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    with pytest.raises(OSError, match="no/such"):
+        cradle.take(os.environ, Workflow.LLD)
+    with cradle.started_ahead(os.environ, Workflow.LLD):
+        pass
+    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+
+
+def test_a_home_with_any_name_will_do(tmp_path: Path) -> None:
+    odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff\xfe"))
+    odd.mkdir()
+
+    async def serve() -> None:
+        server = ForkServer.start(os.environ, odd / "log", odd / "scratch", Workflow.LLD)
+        try:
+            await server.wait_ready()
+        finally:
+            server.close()
+
+    asyncio.run(serve())
