@@ -146,12 +146,9 @@ def _applies(requirement: Requirement, extras: frozenset[str]) -> bool:
 def _find_installed(name: str) -> Distribution | None:
     from packaging.utils import canonicalize_name
 
-    try:
-        found = importlib.metadata.distribution(name)
-    except importlib.metadata.PackageNotFoundError:
-        return None
+    found = importlib.metadata.distributions(name=name)
     # A folder that was left half-removed has no name in it.
-    return found if canonicalize_name(found.metadata["Name"] or "") == name else None
+    return next((one for one in found if canonicalize_name(one.metadata["Name"] or "") == name), None)
 
 
 def _is_editable(lent: Distribution) -> bool:

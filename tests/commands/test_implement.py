@@ -163,7 +163,7 @@ def wait_for_tests(running: Running) -> list[psutil.Process]:
         found = []
         for process in running.descendants():
             with suppress(psutil.Error):
-                found += [process] if "agentos_pytest_report" in process.cmdline() else []
+                found += [process] if "agentos_start.py" in " ".join(process.cmdline()) else []
         if found:
             return found
     raise AssertionError(running.text)
@@ -171,7 +171,8 @@ def wait_for_tests(running: Running) -> list[psutil.Process]:
 
 def test_tests_that_are_run_while_a_model_writes_end_with_the_item(shop: Callable[..., World]) -> None:
     world = shop(Item(1, tests=[HANGING_WITHOUT_CODE]))
-    with world.start("implement-workflow", "--all", "--test-timeout", "600") as running:
+    slow = ("--drafter", f"offline:latency=3,answers={world.repo}/.agentos/recorded")
+    with world.start("implement-workflow", "--all", "--test-timeout", "600", *slow) as running:
         running.wait_for("Executing: N4_implement")
         hanging = wait_for_tests(running)
         running.signal(SIGINT)
@@ -192,7 +193,7 @@ def test_in_a_subfolder_the_repository_is_found(shop: Callable[..., World]) -> N
     assert "Nothing to do: 1 already complete" in deep.run("implement-workflow", "--all").text
     assert "IMPL-1" in deep.run("agentos", "rehearse").text
     # One that has a backlog of its own is a place of its own.
-    (world.repo / "calc" / "docs" / "lld" / "active").mkdir(parents=True)
+    (world.repo / "calc" / "docs" / "lld").mkdir(parents=True)
     inner = dataclasses.replace(world, repo=world.repo / "calc")
     assert inner.run("implement-workflow", "--all").code == 2
 

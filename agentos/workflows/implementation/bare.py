@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import Awaitable
 from typing import Any, TypeVar
 
-from agentos.errors import ItemError
 from agentos.workflows.implementation import proving, taking
 from agentos.workflows.implementation.blueprint import Blueprint
 from agentos.workflows.implementation.state import ImplementationState, Scaffold
@@ -24,20 +23,17 @@ def is_wanted(state: ImplementationState, blueprint: Blueprint) -> bool:
 
 
 async def run_beside(asking: Awaitable[T], bench: Workbench, scaffold: Scaffold, at: str) -> tuple[T, dict[str, Any]]:
-    """Return an answer, and what the tests showed meanwhile on a snapshot without the code."""
-    running = asyncio.ensure_future(_run(bench, scaffold, at))
+    """Return an answer, and what the tests showed meanwhile: nothing if they took longer, for no answer waits."""
+    running = asyncio.ensure_future(_run(bench, scaffold))
     try:
-        return await asking, await running
+        answer = await asking
     finally:
         running.cancel()
-        await asyncio.wait([running])
+        shown = (await asyncio.gather(running, return_exceptions=True))[0]
+    await bench.restore(at)
+    return answer, shown if isinstance(shown, dict) else {}
 
 
-async def _run(bench: Workbench, scaffold: Scaffold, at: str) -> dict[str, Any]:
-    try:
-        run = await bench.test(taking.selection(scaffold))
-        await bench.restore(at)
-    except ItemError:
-        # Nobody depends on this run; if there is something wrong, the next one will say so.
-        return {}
-    return proving.as_state(proving.own_tests(run, scaffold))
+async def _run(bench: Workbench, scaffold: Scaffold) -> dict[str, Any]:
+    run = proving.own_tests(await bench.test(taking.selection(scaffold)), scaffold)
+    return proving.as_state(run) if run.is_valid else {}
