@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from types import MappingProxyType
 
 from agentos.errors import BadInput
 from agentos.worktrees.git import Git, WorktreeConflict
 from agentos.worktrees.names import checked_commit, checked_name, os_bytes, os_text
 from agentos.worktrees.repository import change_refs, read_ref
 from agentos.worktrees.scanning import SUBMODULE, TOO_LARGE, UNREADABLE
-from agentos.worktrees.storing import Stored, list_tree, make_tree, store
+from agentos.worktrees.storing import Stored, id_of, list_tree, make_tree, store
 from agentos.worktrees.worktree import Worktree, working_on
 from agentos.worktrees.writing import remove_files, write_entries
 
@@ -69,17 +70,28 @@ def take(worktree: Worktree, name: str, *, also: Iterable[str] = (), with_ignore
         return snapshot
 
 
-def restore(worktree: Worktree, commit: str, *, with_ignored: bool = False) -> Restored:
+def restore(
+    worktree: Worktree, commit: str, *, with_ignored: bool = False, worthless: Mapping[str, str] | None = None
+) -> Restored:
     """Make the files exactly those of a snapshot; what is there and differs is saved first.
 
-    What no snapshot can hold, or what git ignores, stays where it is; with `with_ignored` only caches do.
+    What no snapshot can hold, or what git ignores, stays where it is; with `with_ignored` only caches do. A file with
+    just the text that `worthless` has for its path need not be saved.
     """
     checked_commit(commit)
     with working_on(worktree) as (git, staging):
-        return bring_back(git, worktree, commit, staging, with_ignored=with_ignored)
+        return bring_back(git, worktree, commit, staging, with_ignored=with_ignored, worthless=worthless or {})
 
 
-def bring_back(git: Git, worktree: Worktree, commit: str, staging: Path, *, with_ignored: bool = False) -> Restored:
+def bring_back(
+    git: Git,
+    worktree: Worktree,
+    commit: str,
+    staging: Path,
+    *,
+    with_ignored: bool = False,
+    worthless: Mapping[str, str] = MappingProxyType({}),
+) -> Restored:
     """Restore under a lock that is held already."""
     wanted = list_tree(git, commit)
     latest = read_latest(git, worktree)
@@ -87,8 +99,10 @@ def bring_back(git: Git, worktree: Worktree, commit: str, staging: Path, *, with
     _check_saved(worktree, present, wanted)
     changed = {path: entry for path, entry in wanted.items() if present.entries.get(path) != entry}
     gone = [path for path in present.entries if path not in wanted]
+    spare = {os_bytes(path): id_of(text.encode(), len(worktree.base)) for path, text in worthless.items()}
+    endangered = [*gone, *(path for path in changed if path in present.entries)]
     saved = None
-    if gone or any(path in present.entries for path in changed):
+    if any(present.entries[path].content != spare.get(path) for path in endangered):
         saved = save(git, worktree, present, SAVED, staging, anywhere=True)
     remove_files(worktree.path, gone)
     submodules = {path: entry for path, entry in wanted.items() if entry.mode == SUBMODULE}

@@ -169,11 +169,23 @@ def _open_content(root: int, found: Found) -> Iterator[int]:
         os.close(descriptor)
 
 
+def id_of(data: bytes, id_length: int) -> str:
+    """Return the id that git gives to a content."""
+    digest = _begin_digest(len(data), id_length)
+    digest.update(data)
+    return digest.hexdigest()
+
+
+def _begin_digest(size: int, id_length: int) -> hashlib._Hash:
+    digest = hashlib.sha1(usedforsecurity=False) if id_length == 40 else hashlib.sha256()
+    digest.update(f"blob {size}\0".encode())
+    return digest
+
+
 def _digest(descriptor: int, id_length: int) -> str:
     """Return the id that git gives to a file's content, or nothing that it ever gives if the file is changing."""
     size = os.fstat(descriptor).st_size
-    digest = hashlib.sha1(usedforsecurity=False) if id_length == 40 else hashlib.sha256()
-    digest.update(f"blob {size}\0".encode())
+    digest = _begin_digest(size, id_length)
     read = 0
     while part := os.pread(descriptor, _CHUNK, read):
         read += len(part)

@@ -131,6 +131,13 @@ def test_ctrl_c_while_git_is_at_work_is_no_failure(shop: Callable[..., World], p
     assert world.run("implement-workflow", "--all", "--parallel", "3").code == 0
 
 
+def test_what_stood_in_for_the_code_is_not_kept(shop: Callable[..., World]) -> None:
+    world = shop(Item(1))
+    assert world.run("implement-workflow", "--all").code == 0
+    told = json.loads(world.run("agentos", "salvage", "1", "--json").stdout)
+    assert {kept["name"] for kept in told["items"][0]["snapshots"]} == {"tests", "iteration-1", "committed-1"}
+
+
 HANGING_WITHOUT_CODE = """\
 ```python
 # File: tests/test_op1.py

@@ -38,11 +38,11 @@ def git(folder: Path, *arguments: str, home: Path | None = None, check: bool = T
     return os.fsdecode(finished.stdout)
 
 
-def make_repository(folder: Path, files: Mapping[str, bytes] = FILES) -> Path:
+def make_repository(folder: Path, files: Mapping[str, bytes] = FILES, ids: str = "sha1") -> Path:
     """Make a repository in which everything is committed."""
     folder.mkdir(parents=True)
     write_files(folder, files)
-    git(folder, "init", "-q", "-b", "main", ".")
+    git(folder, "init", "-q", "-b", "main", f"--object-format={ids}", ".")
     git(folder, "add", "-A")
     git(folder, "commit", "-q", "-m", "First")
     return folder

@@ -245,14 +245,25 @@ def test_a_submodule_stays_one_until_there_are_files(tmp_path: Path) -> None:
     assert (worktree.path / "lib/file").read_bytes() == b"1"
 
 
-def test_a_repository_with_long_ids_works(tmp_path: Path) -> None:
-    repository = tmp_path / "repo"
-    repository.mkdir()
-    write_files(repository, {"a": b"1"})
-    git(repository, "init", "-q", "--object-format=sha256", ".")
-    git(repository, "add", "-A")
-    git(repository, "commit", "-q", "-m", "First")
+@pytest.mark.parametrize("kind", ["sha1", "sha256"])
+def test_what_is_worthless_is_not_saved_unless_it_was_changed(tmp_path: Path, kind: str) -> None:
+    repository = make_repository(tmp_path / "repo", ids=kind)
     worktree = open_item(repository)
+    before = content_of(worktree.path)
+    worthless = {"stand/in.py": "raise NotImplementedError\n", "README.md": "# é\n"}
+    for path, text in worthless.items():
+        write_files(worktree.path, {path: text.encode()})
+    assert restore(worktree, worktree.base, worthless=worthless).saved is None
+    assert content_of(worktree.path) == before
+    assert not (worktree.path / "stand").exists()
+    write_files(worktree.path, {"stand/in.py": b"somebody's work\n", "README.md": "# é\n".encode()})
+    saved = restore(worktree, worktree.base, worthless=worthless).saved
+    assert saved is not None
+    assert read_file(repository, saved.commit, "stand/in.py") == b"somebody's work\n"
+
+
+def test_a_repository_with_long_ids_works(tmp_path: Path) -> None:
+    worktree = open_item(make_repository(tmp_path / "repo", {"a": b"1"}, "sha256"))
     write_files(worktree.path, {"b": b"2"})
     snapshot = take(worktree, "first")
     assert len(snapshot.commit) == 64

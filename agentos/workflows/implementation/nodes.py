@@ -143,7 +143,7 @@ async def prove_red(state: ImplementationState, context: Context) -> Update:
     stand_ins = taking.skeletons_for(blueprint, bench)
     bench.write(stand_ins)
     run = proving.own_tests(await bench.test(taking.selection(current)), current)
-    await bench.restore(state["snapshot"])
+    await bench.restore(state["snapshot"], worthless=stand_ins)
     problems = proving.refuse_red(run, current, blueprint, bench)
     judged = Scaffold(**{**current, "problems": problems})
     update: Update = {

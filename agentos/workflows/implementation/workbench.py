@@ -152,15 +152,15 @@ class Workbench:
         self._is_exact = True
         return self._at
 
-    async def restore(self, commit: str) -> None:
-        """Make the files exactly those of a snapshot; whatever else is there is saved first.
+    async def restore(self, commit: str, worthless: Mapping[str, str] | None = None) -> None:
+        """Make the files exactly those of a snapshot; whatever else is there is saved first, but for worthless texts.
 
         That is true of ignored files too, or what one run of tests leaves behind could make the next one green.
         """
         if self._is_exact and self._at == commit:
             return
         self._is_exact = False
-        restored = restore(self._worktree, commit, with_ignored=True)
+        restored = restore(self._worktree, commit, with_ignored=True, worthless=worthless)
         name = restored.saved.ref.rpartition("/")[2] if restored.saved else ""
         self._saved = name if name.startswith(SAVED) else ""
         self._at, self._is_exact = commit, True
