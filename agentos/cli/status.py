@@ -159,7 +159,8 @@ def _describe(task: Task, home: Home, key: str, ledger: Ledger) -> Row:
         return Row(task, "interrupted" if standing is Standing.INTERRUPTED else PENDING)
     if standing is Standing.EDITED:
         return Row(task, PENDING, None, f"edited since it ended as {record.state}", record.updated)
-    status = "interrupted" if standing is Standing.INTERRUPTED else str(record.state)
+    is_cut_off = standing is Standing.INTERRUPTED and record.state is not State.SCAFFOLDED
+    status = str(State.INTERRUPTED if is_cut_off else record.state)
     failure = str(record.failure) if record.failure else None
     return Row(task, status, failure, record.message, record.updated, record.artefact)
 

@@ -235,6 +235,7 @@ def test_only_the_tests_when_only_they_are_asked_for(shop: Callable[..., World])
     first = world.run("implement-workflow", "--all", "--scaffold-only")
     assert first.code == 0, first.text
     assert "1 scaffolded" in first.stdout
+    assert world.run("agentos", "status").stdout.startswith("1 scaffolded")
     assert "N4_implement" not in first.stdout
     again = world.run("implement-workflow", "--all", "--scaffold-only")
     assert "1 scaffolded" in again.stdout, again.text
