@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import asyncio
 
-LONGEST_TURN = 0.1
+LONGEST_TURN = 0.4
+"""Seconds; a worker that runs tests keeps its turn for about one run of a small suite."""
 
 
 class Turn:
