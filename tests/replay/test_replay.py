@@ -14,14 +14,21 @@ from agentos.gateway.sqlite_journal import SqliteJournal
 from agentos.home import Home, repository_key
 from agentos.providers import Completion, Request, Usage
 from agentos.task import DRAFTING, Task, Workflow
+from tests.faults import market
 from tests.faults.scene import make_world
+from tests.replay import midflight
 from tests.replay.record import HERE, MODELS, write_input
+from tests.scenario import ScenarioProcess
 from tests.support import World
 
 COMMANDS = {Workflow.LLD: "lld-workflow", Workflow.ISSUE: "issue-workflow"}
 NOWHERE = "http://127.0.0.1:9"
 """A port at which nobody listens: a question that is not in the transcript cannot be answered."""
 RECORDED = [(folder.name, workflow) for folder in sorted(HERE.glob("v*")) for workflow in DRAFTING]
+KILLED = [
+    (path.parent.name, Workflow(path.name.removeprefix("midflight-").removesuffix(".tar.xz")))
+    for path in sorted(HERE.glob("v*/midflight-*.tar.xz"))
+]
 
 
 def undisturbed(tmp_path: Path, workflow: Workflow) -> dict[str, str]:
@@ -87,3 +94,21 @@ def test_a_checkpoint_of_any_version_is_resumed_or_refused_in_words(
         assert "N1_" not in ended.stdout
     assert documents(world) == undisturbed(tmp_path, workflow)
     assert world.leftovers() == []
+
+
+@pytest.mark.parametrize(("version", "workflow"), KILLED)
+def test_a_killed_run_of_any_version_goes_on_and_asks_nothing_again(
+    tmp_path: Path, version: str, workflow: Workflow
+) -> None:
+    if workflow is Workflow.IMPLEMENTATION and shutil.which("bwrap") is None:
+        pytest.skip("no bubblewrap: generated code is not run")
+    moment = midflight.MOMENTS[workflow]
+    world = midflight.unpack(version, workflow, tmp_path)
+    with ScenarioProcess({"answer": list(moment.later)}, tmp_path / "server") as server:
+        market.write_keys(world, server.url, [midflight.KEY])
+        ended = world.run(*midflight.command_of(workflow))
+        asked = server.ledger.admitted()
+    assert ended.code == 0, ended.text
+    assert len(asked) == moment.left_to_ask, ended.text
+    assert world.leftovers() == []
+    assert "1 already complete" in ended.text
