@@ -16,6 +16,10 @@ A message says what is wrong, with which thing, and what to do now.
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from agentos.providers import Consumed
 
 
 class AgentOSError(Exception):
@@ -59,6 +63,8 @@ class Sign(StrEnum):
     """The quota group is out until somebody pays."""
     AUTH = "auth"
     """The key is refused, now and always."""
+    NO_ACCESS = "no-access"
+    """This key may not use this model; another key may."""
     OVERLOADED = "overloaded"
     """The provider has too much to do, whoever asks."""
     TRANSIENT = "transient"
@@ -69,6 +75,8 @@ class Sign(StrEnum):
     """There is an answer, and it cannot be used."""
     BUDGET = "budget"
     """The call would cost more than is left to spend."""
+    SECRET = "secret"
+    """A prompt or an answer holds a key."""
 
 
 _FAILURES = {
@@ -77,6 +85,7 @@ _FAILURES = {
     Sign.BAD_REQUEST: "provider",
     Sign.BAD_ANSWER: "model-format",
     Sign.BUDGET: "budget",
+    Sign.SECRET: "secret",
 }
 
 
@@ -84,8 +93,9 @@ class ProviderError(AgentOSError):
     """A provider could not give a completion.
 
     `failure` is the class that the item is reported under if it comes to that; `delay` is how many seconds the
-    provider itself asked to wait, None when it did not say; `requests_limit` and `tokens_limit` are what it says a
-    minute may have, 0 when it does not say.
+    provider itself asked to wait, None when it did not say. The limits are what it says a minute may have, 0 when it
+    does not say. `consumed` is what the call used up; None means what is usual for its sign: nothing for a refusal,
+    anything up to the reservation for an answer that was lost or could not be used.
     """
 
     def __init__(
@@ -97,12 +107,18 @@ class ProviderError(AgentOSError):
         delay: float | None = None,
         requests_limit: int = 0,
         tokens_limit: int = 0,
+        input_limit: int = 0,
+        output_limit: int = 0,
+        consumed: Consumed | None = None,
     ) -> None:
         super().__init__(message)
         self.sign = sign
         self.delay = delay
         self.requests_limit = requests_limit
         self.tokens_limit = tokens_limit
+        self.input_limit = input_limit
+        self.output_limit = output_limit
+        self.consumed = consumed
         self.failure = failure or _FAILURES.get(sign, "provider")
 
 

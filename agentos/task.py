@@ -54,6 +54,8 @@ class Failure(StrEnum):
     AUTH = "auth"
     PROVIDER = "provider"
     INFRA = "infra"
+    SECRET = "secret"
+    """An answer held a key."""
 
 
 _WITH_PAPERS = frozenset({Failure.REVIEW_STALL, Failure.RED_INVALID, Failure.NOT_GREEN})

@@ -13,6 +13,8 @@ from agentos.wording import utc_now
 
 MOST = 10**15
 """No count of tokens and no cost is kept above this, whatever a provider says: sums stay within 64 bits."""
+_HASHED_LIMIT = "32000"
+"""The output limit was once part of the hash. Its value stays, so that answers from then are still found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +66,8 @@ def item_key(repository: str, workflow: str, item: str) -> str:
 
 
 def request_key(request: Request) -> RequestKey:
-    """Name a request: the same question at the same place has the same key."""
-    asked = f"{request.model}\0{request.schema}\0{request.max_output_tokens}\0{request.prompt}"
+    """Name a request: the same question at the same place has the same key, however long its answer may be."""
+    asked = "\0".join((request.model, request.schema, _HASHED_LIMIT, request.prompt))
     digest = hashlib.sha256(asked.encode("utf-8", "surrogatepass")).hexdigest()
     question = f"{request.node}/{request.round}/{request.attempt}/{digest}"
     return RequestKey(item_key(request.repository, request.workflow, request.item), question)

@@ -58,7 +58,11 @@ class Request:
     schema: str = ""
     """Name of the JSON schema that the answer must follow, or empty for Markdown."""
     max_output_tokens: int = 32_000
-    """What the answer may be long at the most; also what is reserved for it in the budget."""
+    """Longest answer that is asked for, thinking included; also what the budget reserves for it."""
+    first_byte_timeout: float = 600.0
+    """Seconds of silence before the first piece of the answer that end the call."""
+    idle_timeout: float = 120.0
+    """Seconds of silence after it that end the call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,31 @@ class Usage:
     """What a completion consumed, as the provider counted it."""
 
     input_tokens: int = 0
+    """All of the prompt, with what was read from a cache or written to one."""
     output_tokens: int = 0
+    """All of the answer, with thinking that is not shown."""
+    cached_tokens: int = 0
+    """Of the input, what was read from the provider's cache."""
+    cache_written_tokens: int = 0
+    """Of the input, what was written to the provider's cache."""
+    cost: int | None = None
+    """Micro-dollars, where the server itself says what it charges."""
+
+
+@dataclass(frozen=True, slots=True)
+class Consumed:
+    """What a failed call consumed, as far as anybody can tell."""
+
+    usage: Usage = field(default_factory=Usage)
+    """What the provider counted, or what was seen of the answer."""
+    is_final: bool = False
+    """Whether that is all: nothing was billed, or the provider's own count of the whole call has arrived."""
+
+
+NOTHING = Consumed(is_final=True)
+"""No connection, or a refusal before any content: the provider bills nothing."""
+UNKNOWN = Consumed()
+"""The request was sent and nothing came back: the provider may bill anything up to the reservation."""
 
 
 @dataclass(frozen=True, slots=True)
