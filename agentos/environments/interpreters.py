@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import shutil
 import sys
 import sysconfig
 from collections.abc import Mapping
@@ -14,6 +12,7 @@ from pathlib import Path
 
 from agentos.environments.child import run_watched
 from agentos.errors import BadInput, ItemError
+from agentos.programs import find_program, with_search_path
 
 ANSWER_LIMIT = 10_000
 PATIENCE = 30.0
@@ -57,7 +56,7 @@ async def choose_interpreter(requires_python: str, environ: Mapping[str, str]) -
     if accepts(requires_python, own.version):
         return own
     for minor in _MINORS:
-        path = shutil.which(f"python3.{minor}", path=environ.get("PATH", os.defpath))
+        path = find_program(f"python3.{minor}", environ)
         if path and (found := await _ask_quietly(path, environ)) and accepts(requires_python, found.version):
             return found
     raise BadInput(
@@ -87,7 +86,7 @@ async def ask_interpreter(name: str, folder: Path, environ: Mapping[str, str]) -
 
 async def _ask_quietly(path: str, environ: Mapping[str, str]) -> Interpreter | None:
     heard: list[bytes] = []
-    plain = {key: environ[key] for key in ("PATH", "HOME", "LANG") if key in environ}
+    plain = with_search_path({key: environ[key] for key in ("PATH", "HOME", "LANG") if key in environ})
     try:
         async with asyncio.timeout(PATIENCE):
             code = await run_watched([path, "-I", "-c", _QUESTION], plain, Path("/"), heard.append)
@@ -107,4 +106,4 @@ async def _ask_quietly(path: str, environ: Mapping[str, str]) -> Interpreter | N
 def _locate(name: str, folder: Path, environ: Mapping[str, str]) -> str | None:
     if "/" in name:
         return str((folder / Path(name).expanduser()).absolute())
-    return shutil.which(name, path=environ.get("PATH"))
+    return find_program(name, environ)

@@ -26,6 +26,7 @@ from agentos.environments.needs import Needs
 from agentos.errors import BadInput, ItemError
 from agentos.files import make_private_directory, read_regular, remove_tree, sync_directory, write_atomically
 from agentos.queueing import in_turn
+from agentos.sandbox.showing import environment_folders, private_places
 
 STAMP = "complete.json"
 STAMP_LIMIT = 1_000_000
@@ -62,7 +63,7 @@ async def open_environment(
         return await _use_as_it_is(needs, environ)
     interpreter = await choose_interpreter(needs.requires_python, environ)
     installed = root / needs.digest(interpreter.identity, "pip")
-    if found := _find_complete(installed, interpreter):
+    if found := _find_complete(installed, interpreter, environ):
         return found
     refusal = f"AgentOS runs on another Python than {interpreter.version}"
     loan = await asyncio.to_thread(plan_loan, needs) if interpreter.is_own else Loan(refusal=refusal)
@@ -78,7 +79,9 @@ async def _use_as_it_is(needs: Needs, environ: Mapping[str, str]) -> Environment
     found = await ask_interpreter(needs.python, needs.folder, environ)
     if not found.has_pytest:
         raise ItemError(f"{needs.python[:200]}: has no pytest; install it there or name another interpreter")
-    return Environment(found.path, found.prefix, _readable(found.prefix, found), ("the interpreter of the settings",))
+    return Environment(
+        found.path, found.prefix, _readable(found.prefix, found, environ), ("the interpreter of the settings",)
+    )
 
 
 async def _find_or_build(
@@ -89,7 +92,7 @@ async def _find_or_build(
     log: Callable[[str], None],
     environ: Mapping[str, str],
 ) -> Environment:
-    if found := _find_complete(folder, interpreter):
+    if found := _find_complete(folder, interpreter, environ):
         return found
     make_private_directory(folder.parent)
 
@@ -97,7 +100,7 @@ async def _find_or_build(
         log("environment: waiting for another item that builds it")
 
     async with in_turn(folder.with_name(f".{folder.name}.lock"), say_waiting) as lock:
-        if found := _find_complete(folder, interpreter):
+        if found := _find_complete(folder, interpreter, environ):
             return found
         await asyncio.to_thread(remove_tree, folder)
         try:
@@ -134,7 +137,7 @@ async def _build(
     stamp = {"version": interpreter.version, "notes": notes, "requirements": needs.requirements, "lent": loan.pins}
     write_atomically(folder / STAMP, json.dumps(stamp, indent=1).encode())
     sync_directory(folder.parent)
-    found = _find_complete(folder, interpreter)
+    found = _find_complete(folder, interpreter, environ)
     if found is None:
         raise ItemError(f"environment: {folder} has no working interpreter after it was built; the log is {kept.path}")
     return found
@@ -158,7 +161,7 @@ async def _borrow(folder: Path, loan: Loan, interpreter: Interpreter, kept: PipL
     await run_watched(command, pip_environ(environ), folder, kept.take)
 
 
-def _find_complete(folder: Path, interpreter: Interpreter) -> Environment | None:
+def _find_complete(folder: Path, interpreter: Interpreter, environ: Mapping[str, str]) -> Environment | None:
     """Return an environment that was built to its end and whose interpreter is still there."""
     python = folder / "bin" / "python"
     try:
@@ -168,12 +171,8 @@ def _find_complete(folder: Path, interpreter: Interpreter) -> Environment | None
         return None
     if not python.exists():
         return None
-    return Environment(python, folder, _readable(folder, interpreter), notes)
+    return Environment(python, folder, _readable(folder, interpreter, environ), notes)
 
 
-def _readable(folder: Path, interpreter: Interpreter) -> tuple[Path, ...]:
-    program = (folder / "bin" / "python").resolve().parent
-    shown = [folder, interpreter.base_prefix]
-    if not any(program.is_relative_to(place.resolve()) for place in shown):
-        shown.append(program)
-    return tuple(dict.fromkeys(shown))
+def _readable(folder: Path, interpreter: Interpreter, environ: Mapping[str, str]) -> tuple[Path, ...]:
+    return environment_folders(folder, interpreter.base_prefix, private_places(environ))

@@ -61,7 +61,7 @@ class Scene:
     folder: Path
     """The worktree, in which it starts and in which it may write."""
     readable: tuple[Path, ...] = ()
-    """Folders of its environment, which it may read: see `environment_folders`."""
+    """Folders of its environment, which it may read: see `showing.environment_folders`."""
     read_only: tuple[Path, ...] = ()
     """Files and folders in the worktree that it must not change; `.git` always is one. What is not there is not
     protected, for there is nothing to lay a lock on: compare afterwards."""

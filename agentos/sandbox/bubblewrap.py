@@ -8,20 +8,21 @@ loopback of its own, and no process but its own.
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 from agentos.errors import BadInput, ItemError, UsageError
 from agentos.files import is_inside
+from agentos.programs import find_program
 from agentos.sandbox import Finished, Scene
 from agentos.sandbox.environment import build_environ
 from agentos.sandbox.keeping import Wish, announced, keep
 from agentos.sandbox.seccomp import write_filter
+from agentos.sandbox.showing import check_hidden, private_places
 
 COMMAND = "bwrap"
 HOME = "/tmp/home"
@@ -56,6 +57,8 @@ class Bubblewrap:
     program: str
     can_forbid_namespaces: bool
     """Whether this version can forbid user namespaces in the sandbox; the filter of system calls does as well."""
+    private: tuple[Path, ...] = ()
+    """Folders that it refuses to show."""
     name = "bubblewrap"
 
     @property
@@ -85,7 +88,10 @@ class Bubblewrap:
         given += ["--disable-userns"] if self.can_forbid_namespaces else []
         given += ["--cap-drop", "ALL", "--hostname", "sandbox", "--uid", str(PERSON), "--gid", str(PERSON)]
         given += _show_system(descriptors, scene.limits.disk)
-        given += _show_scene(scene)
+        mounts = _plan_mounts(scene)
+        sources = [source for _, source in mounts.values()]
+        check_hidden([Path(folder) for folder in _SYSTEM] + sources, self.private)
+        given += _show_scene(mounts)
         given += ["--remount-ro", "/", "--chdir", str(scene.folder.resolve())]
         given += ["--seccomp", str(descriptors["filter"])] if "filter" in descriptors else []
         return [*given, "--"]
@@ -93,13 +99,13 @@ class Bubblewrap:
 
 def find_bubblewrap(environ: Mapping[str, str]) -> Bubblewrap:
     """Return bubblewrap, or say why it cannot be had: it is not installed, or the system forbids what it needs."""
-    program = shutil.which(COMMAND, path=environ.get("PATH") or os.defpath)
+    program = find_program(COMMAND, environ)
     if not program:
         raise UsageError("bubblewrap: not found; install the package `bubblewrap`, or set AGENTOS_SANDBOX=plain")
     found, complaint = _try(program)
     if not found:
         raise UsageError(f"bubblewrap: does not work here ({complaint}); set AGENTOS_SANDBOX=plain to do without")
-    return found
+    return replace(found, private=private_places(environ))
 
 
 @cache
@@ -183,8 +189,8 @@ def _show_system(descriptors: Mapping[str, int], size: int) -> list[str]:
     return given
 
 
-def _show_scene(scene: Scene) -> list[str]:
-    """Return the mounts of a scene, outer ones first, for an inner one lies on top of an outer one."""
+def _plan_mounts(scene: Scene) -> dict[Path, tuple[str, Path]]:
+    """Return what is mounted where for a scene, and how."""
     folder = scene.folder.resolve()
     mounts: dict[Path, tuple[str, Path]] = {}
     for path in scene.readable:
@@ -200,6 +206,11 @@ def _show_scene(scene: Scene) -> list[str]:
                 # A folder that is mounted on cannot be renamed, so nothing can be put in place of what is in it.
                 mounts[parent] = ("--bind", parent)
         mounts[path] = ("--ro-bind", path)
+    return mounts
+
+
+def _show_scene(mounts: Mapping[Path, tuple[str, Path]]) -> list[str]:
+    """Return the mounts as arguments, outer ones first, for an inner one lies on top of an outer one."""
     ordered = sorted(mounts.items(), key=lambda item: len(item[0].parts))
     return [word for place, (kind, source) in ordered for word in (kind, str(source), str(place))]
 

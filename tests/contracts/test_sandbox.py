@@ -34,13 +34,14 @@ time.sleep(1000)
 """Processes that ignore every polite request, in sessions of their own, their parents gone."""
 
 DRIVER = """
-import asyncio, sys
+import asyncio, os, sys
 from pathlib import Path
 from agentos.sandbox import Limits, Scene, find_sandbox
-from agentos.sandbox.environment import environment_folders
+from agentos.sandbox.showing import environment_folders, private_places
 name, path, worktree, results, mark, program = sys.argv[1:]
 sandbox = find_sandbox({"AGENTOS_SANDBOX": name, "PATH": path})
-scene = Scene(Path(worktree), environment_folders(Path(sys.prefix)), results=Path(results), limits=Limits(seconds=600))
+readable = environment_folders(Path(sys.prefix), Path(sys.base_prefix), private_places(os.environ))
+scene = Scene(Path(worktree), readable, results=Path(results), limits=Limits(seconds=600))
 asyncio.run(sandbox.run([str(Path(sys.prefix, "bin/python")), "-c", program, results, mark], scene))
 """
 

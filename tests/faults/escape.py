@@ -20,7 +20,7 @@ import psutil
 
 from agentos.errors import UsageError
 from agentos.sandbox import Limits, Sandbox, Scene, find_sandbox, read_result
-from agentos.sandbox.environment import environment_folders
+from agentos.sandbox.showing import environment_folders, private_places
 from tests.faults import breakout
 from tests.faults.figures import Figures, main
 from tests.support import ROOT
@@ -55,7 +55,7 @@ def _attack(figures: Figures, sandbox: Sandbox, folder: Path) -> set[str]:
         results, worktree = folder / "results", folder / "worktree"
         scene = Scene(
             folder=worktree,
-            readable=environment_folders(Path(sys.prefix)),
+            readable=environment_folders(Path(sys.prefix), Path(sys.base_prefix), private_places(os.environ)),
             read_only=(worktree / "tests/test_given.py",),
             results=results,
             environ={"RESULTS": str(results), "PYTHONDONTWRITEBYTECODE": "1"},

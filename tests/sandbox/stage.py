@@ -15,7 +15,7 @@ import pytest
 
 from agentos.errors import UsageError
 from agentos.sandbox import Finished, Limits, Sandbox, Scene, find_sandbox
-from agentos.sandbox.environment import environment_folders
+from agentos.sandbox.showing import environment_folders, private_places
 
 PYTHON = str(Path(sys.prefix) / "bin" / "python")
 PATIENCE = 60.0
@@ -64,7 +64,7 @@ class Stage:
         """Return the scene, with some limits of its own."""
         return Scene(
             folder=self.worktree,
-            readable=environment_folders(Path(sys.prefix)),
+            readable=environment_folders(Path(sys.prefix), Path(sys.base_prefix), private_places(os.environ)),
             results=self.results,
             limits=replace(self.limits, **limits),  # type: ignore[arg-type]
         )
