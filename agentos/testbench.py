@@ -26,6 +26,8 @@ class Setting:
     """What the project says of itself, beside its files; not there when it says nothing."""
     read_only: tuple[str, ...] = ()
     """Paths in the folder that the tests must not change."""
+    parts: tuple[str, ...] = ()
+    """Folders in the folder that hold projects of their own, which the tests import."""
     limits: Limits = field(default_factory=Limits)
 
 
@@ -51,7 +53,8 @@ async def run_in_sandbox(
     make_private_directory(setting.scratch)
     results = Path(tempfile.mkdtemp(prefix="results-", dir=setting.scratch))
     try:
-        request = RunRequest(folder, str(environment.python), results, selection, measured, beside=(metadata,))
+        places = [_code_folder(folder.resolve() / part) for part in setting.parts]
+        request = RunRequest(folder, str(environment.python), results, selection, measured, beside=(metadata, *places))
         invocation = runner.prepare(request)
         scene = Scene(
             folder=folder,
@@ -71,3 +74,8 @@ async def run_in_sandbox(
         return runner.read(invocation, _Ended(finished.code, finished.output, reason))
     finally:
         remove_tree(results)
+
+
+def _code_folder(project: Path) -> Path:
+    """Return the folder of a project from which its code is imported."""
+    return project / "src" if (project / "src").is_dir() else project

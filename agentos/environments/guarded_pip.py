@@ -70,7 +70,8 @@ class Pip:
 async def pip_for(needs: Needs, folder: Path, interpreter: Interpreter) -> AsyncIterator[Pip]:
     """Give the pip that may install these needs into the new virtual environment in `folder`."""
     if not needs.only_wheels:
-        yield Pip((str(folder / "bin" / "python"), "-m", "pip"), needs.folder)
+        # What is fetched must find no path of the repository where pip is started.
+        yield Pip((str(folder / "bin" / "python"), "-m", "pip"), needs.folder if needs.install else folder)
         return
     apart = folder.with_name(f".{folder.name}.pip")
     try:

@@ -15,6 +15,7 @@ from agentos.environments.guarded_pip import Pip
 from agentos.environments.needs import Needs
 from agentos.errors import ItemError
 from agentos.files import SHARED_FILE, write_new
+from agentos.programs import with_search_path
 from agentos.redaction import Redactor
 from agentos.untrusted import clean
 from agentos.wording import describe_seconds
@@ -107,7 +108,7 @@ def pip_environ(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the part of the environment that pip may see: its own variables, proxies, certificates, no keys."""
     kept = {key: value for key, value in environ.items() if key in _PASSED_ON_NAMES or key.startswith("PIP_")}
     # A repository cannot be allowed to be shadowed by, or to shadow, what pip itself imports.
-    return {**kept, "PYTHONNOUSERSITE": "1", "PIP_USER": "0", "PYTHONSAFEPATH": "1"}
+    return {**with_search_path(kept), "PYTHONNOUSERSITE": "1", "PIP_USER": "0", "PYTHONSAFEPATH": "1"}
 
 
 def index_redactor(environ: Mapping[str, str]) -> Redactor:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentos.environments.declared import Declared, read_declared, read_tox
+from agentos.environments.parts import Parts, refuse_paths
 from agentos.environments.plain_lines import check_plain
 from agentos.environments.plugins import configured_plugins
 from agentos.environments.requirement_lines import (
@@ -41,6 +42,8 @@ class Needs:
     folder: Path
     sources: tuple[str, ...] = ()
     """The files that said it."""
+    parts: tuple[str, ...] = ()
+    """Folders of the repository that its tests import beside it; their own needs are among these."""
     locked: tuple[str, ...] = ()
     """Lines of a lock, possibly with hashes: installed first and alone."""
     requirements: tuple[str, ...] = ()
@@ -53,7 +56,7 @@ class Needs:
     only_wheels: bool = False
     """Whether nothing may run code while it is installed: packages are wheels, and named by name and version alone."""
     content: str = field(default="", repr=False)
-    """A digest of files that `install` or a local path names."""
+    """A digest of files that `install` names."""
 
     @property
     def constraint_lines(self) -> tuple[str, ...]:
@@ -104,7 +107,11 @@ def read_needs(
     wanted, sources = _declared_lines(folder, declared, lines, lock)
     locked = tuple(lines.requirements) if lock else ()
     own = requirement_name(declared.name)
-    requirements = [line for line in dict.fromkeys(wanted) if not own or requirement_name(line) != own]
+    parts = Parts(folder)
+    locked = tuple(parts.take(locked))
+    wanted = parts.take(wanted)
+    names_here = {own, *parts.names} - {""}
+    requirements = [line for line in dict.fromkeys(wanted) if requirement_name(line) not in names_here]
     # One hash has pip ask for all of them, so lines with hashes are a lock wherever they stand.
     locked += tuple(line for line in requirements if " --hash" in line)
     requirements = [line for line in requirements if " --hash" not in line]
@@ -116,16 +123,17 @@ def read_needs(
         sources = (*sources, settings.relative_to(folder).as_posix())
     needs = Needs(
         folder,
-        sources=tuple(dict.fromkeys((*lines.files, *sources))),
+        sources=tuple(dict.fromkeys((*lines.files, *sources, *parts.sources))),
+        parts=tuple(parts.folders),
         locked=locked,
         requirements=tuple(requirements),
         constraints=tuple(dict.fromkeys(lines.constraints)),
         requires_python=declared.requires_python,
         only_wheels=only_wheels,
-        content=_content(folder, [line for line in (*locked, *requirements) if line.startswith((".", "/", "file:"))]),
     )
-    if only_wheels:
-        check_plain((*needs.locked, *needs.requirements, *needs.constraints), folder, needs.sources)
+    said = (*needs.locked, *needs.requirements, *needs.constraints)
+    check = check_plain if only_wheels else refuse_paths
+    check(said, folder, needs.sources)
     return needs
 
 

@@ -18,18 +18,18 @@ _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567
 """No colon, no slash and no at sign: without them there is no address and no path."""
 _HARMLESS = frozenset({"--pre", "--prefer-binary"})
 _HASH = "--hash="
-_ARCHIVES = (".whl", ".zip", ".tar", ".gz", ".bz2", ".xz", ".lz", ".lzma", ".tgz", ".tbz", ".txz", ".tlz")
+ARCHIVES = (".whl", ".zip", ".tar", ".gz", ".bz2", ".xz", ".lz", ".lzma", ".tgz", ".tbz", ".txz", ".tlz")
 """A name that ends like this is for pip a file, where there is one."""
-_LINE_SHOWN = 120
+LINE_SHOWN = 120
 
 
 def check_plain(lines: Iterable[str], folder: Path, sources: Sequence[str]) -> None:
     """Raise for the first line that could have pip run code, with the place in which it stands."""
     for line in lines:
         if not is_plain(line):
-            shown = " ".join(line.split())[:_LINE_SHOWN]
+            shown = " ".join(line.split())[:LINE_SHOWN]
             raise BadInput(
-                f"{_find_place(line, folder, sources)}: {shown!r} could run code outside of the sandbox while it is "
+                f"{find_place(line, folder, sources)}: {shown!r} could run code outside of the sandbox while it is "
                 "installed; name packages only by name and version, or merge this change of dependencies yourself first"
             )
 
@@ -51,7 +51,7 @@ def is_plain(line: str) -> bool:
         requirement = Requirement(text)
     except InvalidRequirement:
         return False
-    return requirement.url is None and not requirement.name.lower().endswith(_ARCHIVES)
+    return requirement.url is None and not requirement.name.lower().endswith(ARCHIVES)
 
 
 def _is_hash(text: str) -> bool:
@@ -59,7 +59,7 @@ def _is_hash(text: str) -> bool:
     return bool(colon and digest) and name.isascii() and name.isalnum() and set(digest) <= _HEXADECIMAL
 
 
-def _find_place(line: str, folder: Path, sources: Sequence[str]) -> str:
+def find_place(line: str, folder: Path, sources: Sequence[str]) -> str:
     """Return the file and the number of the row in which a line seems to begin."""
     words = line.split()
     for wanted in (" ".join(words), *words[:1]):

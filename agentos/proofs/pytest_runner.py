@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from agentos.errors import BadInput
-from agentos.files import write_new
+from agentos.files import read_regular, write_new
 from agentos.proofs.pytest_events import EVENTS, read_run
 from agentos.proofs.requests import Ended, Invocation, RunRequest
 from agentos.proofs.runs import TestRun
@@ -123,9 +123,10 @@ def _has_section(path: Path, section: str) -> bool:
 
 
 def _read(path: Path) -> str:
-    if not path.is_file() or path.stat().st_size > _CONFIGURATION_LIMIT:
+    try:
+        return read_regular(path, _CONFIGURATION_LIMIT).decode("utf-8", "replace")
+    except BadInput:
         return ""
-    return path.read_text("utf-8", "replace")
 
 
 def _has_test_file(folder: Path) -> bool:

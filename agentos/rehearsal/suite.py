@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agentos.environments import (
@@ -109,14 +109,16 @@ class Suite:
         for place in (setting.folder, staging):
             place.mkdir(mode=0o700)
         write_entries(self._git, setting.folder, list_tree(self._git, commit), staging)
-        project_metadata(setting.folder, setting.metadata)
         try:
-            environment = await self._open_environment(setting.folder, commit)
+            needs, environment = await self._open_environment(setting.folder, commit)
+            for part in (".", *needs.parts):
+                project_metadata(setting.folder / part, setting.metadata)
+            setting = replace(setting, parts=needs.parts)
             return read_result(await run_in_sandbox(self._sandbox, environment, setting))
         except (BadInput, _CannotInstall) as error:
             return Result({WHOLE_SUITE: str(error)}, problem=str(error))
 
-    async def _open_environment(self, folder: Path, commit: str) -> Environment:
+    async def _open_environment(self, folder: Path, commit: str) -> tuple[Needs, Environment]:
         """Return the environment that these files ask for; most merges ask for the same one as the last."""
         needs = read_needs(folder)
         if is_asked_by_others(needs, self._git, commit):
@@ -124,7 +126,7 @@ class Suite:
             needs = read_needs(folder, only_wheels=True)
         if self._environment is None or self._environment[0] != needs:
             self._environment = needs, await self._build_environment(needs)
-        return self._environment[1]
+        return self._environment
 
     async def _build_environment(self, needs: Needs) -> Environment:
         try:

@@ -91,13 +91,84 @@ def test_everything_else_is_not(line: str) -> None:
 )
 def test_an_address_is_refused_with_its_place_in_one_line(tmp_path: Path, files: Mapping[str, str], place: str) -> None:
     repo = write(tmp_path / "repo", files)
-    assert read_needs(repo), "the user's own files may say so"
     with pytest.raises(BadInput) as caught:
         read_needs(repo, only_wheels=True)
     text = str(caught.value)
     assert text.startswith(f"{place}: ")
     assert "merge this change of dependencies yourself first" in text
     assert "\n" not in text
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(
+            "./evil",
+            "-e ./evil",
+            "../evil",
+            "/srv/evil",
+            "evil @ file:///srv/evil",
+            "evil@file:evil",
+            "evil-1.0.tar.gz",
+        ),
+        *(
+            "git+file:///srv/evil",
+            "-f vendor",
+            "--find-links=./vendor",
+            "-i file:///srv",
+            "--pre -e ./evil",
+            "evil.zip[x]",
+        ),
+        *(
+            "--edit ./evil",
+            "--pre -r more.lst",
+            "--no-binary :all: -e evil",
+            "${HOME}/evil",
+            "-f https://example.test -f .",
+            "~/evil",
+        ),
+    ],
+)
+def test_the_users_own_files_may_not_name_what_would_be_built(tmp_path: Path, line: str) -> None:
+    write(tmp_path, {"requirements.txt": f"six\n{line}\n", "more.lst": "./evil\n", "evil/code.py": ""})
+    with pytest.raises(BadInput, match=r"requirements.txt, line 2: .* built outside of the sandbox; name a package"):
+        read_needs(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(
+            "evil @ git+https://example.test/evil",
+            "https://example.test/evil-1.0.tar.gz",
+            "-i https://example.test/simple",
+        ),
+        *("--pre", "--no-binary :all:", "--only-binary=evil", "evil==1 --hash=sha256:aa", "evil; os_name == 'posix'"),
+        *(
+            "--extra-index-url=https://example.test/simple",
+            "--find-links https://example.test",
+            "--trusted-host a.test",
+        ),
+    ],
+)
+def test_names_and_remote_addresses_of_the_users_own_files_are_left_to_pip(tmp_path: Path, line: str) -> None:
+    needs = read_needs(write(tmp_path, {"requirements.txt": f"{line}\n"}))
+    assert line in (*needs.requirements, *needs.locked)
+
+
+def test_a_project_in_the_repository_is_imported_and_not_built(tmp_path: Path) -> None:
+    files = {
+        "requirements.txt": "-e ./libs/one[fast]\nvendored/\none==2\n",
+        "libs/one/pyproject.toml": PROJECT.format("attrs").replace('"x"', '"one"')
+        + '[project.optional-dependencies]\nfast = ["two @ file:./libs/two", "idna"]\n',
+        "libs/two/setup.py": "from setuptools import setup\nsetup(name='two', install_requires=['six'])\n",
+        "vendored/setup.py": "",
+    }
+    needs = read_needs(write(tmp_path, files))
+    assert needs.parts == ("libs/one", "vendored", "libs/two")
+    assert {"attrs", "idna", "six"} <= set(needs.requirements)
+    assert not [line for line in needs.requirements if "one" in line or "two" in line or "vendored" in line]
+    assert {"libs/one/pyproject.toml", "libs/two/setup.py"} <= set(needs.sources)
 
 
 def test_the_project_itself_may_be_named_because_it_is_never_installed(tmp_path: Path) -> None:

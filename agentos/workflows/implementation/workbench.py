@@ -183,7 +183,7 @@ class Workbench:
             return TestRun(problem=str(error))
         beside = self._worktree.beside
         limits = Limits(seconds=self._workshop.test_timeout)
-        setting = Setting(self._worktree.path, beside("tests"), beside("metadata"), self._tests, limits)
+        setting = Setting(self._worktree.path, beside("tests"), beside("metadata"), self._tests, self._parts, limits)
         self._is_exact = False
         guarded = self._guarded_files()
         before = _stamps(self._worktree.path, guarded)
@@ -192,6 +192,10 @@ class Workbench:
         after = _stamps(self._worktree.path, guarded)
         changed = [path for path in guarded if before[path] != after[path]]
         return replace(run, problem=f"{changed[0]} was changed while the tests ran") if changed else run
+
+    @property
+    def _parts(self) -> tuple[str, ...]:
+        return self._needs.parts if self._needs else ()
 
     def _guarded_files(self) -> list[str]:
         """Return the tests and settings that no run may change, not even for as long as it lasts."""
@@ -225,7 +229,8 @@ class Workbench:
         with self._waiting():
             environment = await open_environment(needs, Path(self._workshop.environments), log=log)
         if self._environment is None or environment.folder != self._environment.folder:
-            project_metadata(self._worktree.path, self._worktree.beside("metadata"))
+            for part in (".", *needs.parts):
+                project_metadata(self._worktree.path / part, self._worktree.beside("metadata"))
         self._environment, self._needs = environment, needs
         return environment
 
