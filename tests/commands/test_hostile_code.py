@@ -64,6 +64,8 @@ def refused(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
         10: "I am sorry, I cannot help with that.\n",
         11: _beginning(11, "from _pytest.python import Function\n\nFunction.runtest = lambda self: None\n"),
         12: _beginning(12, "import gc\n\nOBJECTS = gc.get_objects()\n"),
+        14: CODE.format(number=14) + _file("docs/lld/active/LLD-099.md", "# Reason: it is needed\n# 99 - Approved\n"),
+        15: CODE.format(number=15) + _file("docs/answers/15.md", "# Reason: it is needed\nYes, do so.\n"),
     }
     items = [Item(number, code=[answer] if answer else ()) for number, answer in answers.items()]
     items.append(Item(13, tests=[PEEKING] * 3))
@@ -89,6 +91,8 @@ def refused(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
         ("10", "names no file"),
         ("11", "imports pytest outside the tests"),
         ("12", "gc.get_objects"),
+        ("14", "LLD-099.md` is among the requests"),
+        ("15", "answers/15.md` is among the requests"),
     ],
 )
 def test_an_answer_of_which_nothing_is_written_is_refused_by_name(refused: Outcome, item: str, telling: str) -> None:

@@ -148,3 +148,24 @@ def test_no_path_breaks_the_rules_and_every_refusal_is_one_line(path: str) -> No
     if not judged.refusals:
         assert ".." not in path.split("/")
         assert not path.startswith("/")
+
+
+@pytest.mark.parametrize("folder", ["lld/active", "issues", "briefs", "answers", "lineage/active/1", "reports"])
+@pytest.mark.parametrize("change", [WholeFile, Deletion])
+def test_what_people_ask_and_approve_is_never_an_answers_to_write(folder: str, change: type[Change]) -> None:
+    for path in (f"docs/{folder}/1.md", f"Docs/{folder.upper()}/1.md"):
+        made = _made(change, path)
+        for declared in ({}, {path: "Modify"}, {path: "Delete"}, {"docs/": "Modify"}):
+            judgement = judge([made], declared=declared)
+            assert not judgement.allowed
+            assert "which no answer may change; leave it out" in judgement.refusals[0].text
+
+
+def test_other_documents_are_not_records() -> None:
+    for path in ("docs/use.md", "docs/issues.md", "src/docs/issues/1.md", "docs/lldb/x.md"):
+        assert judge([_made(WholeFile, path)], declared={path: "Add"}).allowed
+
+
+def _made(kind: type[Change], path: str) -> Change:
+    reason = "it is needed"
+    return Deletion(path, reason=reason) if kind is Deletion else WholeFile(path, "x\n", reason=reason)

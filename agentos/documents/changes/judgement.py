@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from agentos.documents.changes.model import Change, Deletion
 from agentos.documents.changes.paths import check_path, fold_name
-from agentos.documents.changes.sensitivity import is_sensitive, is_test
+from agentos.documents.changes.sensitivity import is_record, is_sensitive, is_test
 from agentos.documents.repository_paths import plain_path
 
 _REMOVES = ("delete", "remove", "drop")
@@ -76,6 +76,8 @@ class _Rules:
         path = change.path
         if why := check_path(path):
             return f"{why}; use a path inside the repository that the design declares"
+        if is_record(path):
+            return "is among the requests, designs and answers of people, which no answer may change; leave it out"
         if self._is_protected(path):
             return "belongs to the tests, which are read-only; change the code so that they pass"
         if self.declares(change):

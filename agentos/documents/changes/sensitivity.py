@@ -1,6 +1,7 @@
 """Tell which files in a repository run by themselves, decide what is installed, or judge the work.
 
-A design has to declare them; a reason alone does not open them.
+A design has to declare them; a reason alone does not open them. What is asked, approved and answered is recorded in
+the repository too, and no answer ever writes there.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ _FOLDERS = frozenset(
         *(".ssh", ".aws", ".gnupg", ".config", ".cargo", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".yarn"),
     }
 )
+_RECORDS = frozenset({"lld", "issues", "briefs", "answers", "lineage", "reports"})
 _RUNNER_NAMES = frozenset({"pytest", "_pytest", "coverage", "pluggy", "pytest_cov", "pytest_timeout", "xdist"})
 _REPORTER_PREFIX = "agentos_"
 _RUNNER_PARTS = frozenset({"iniconfig", "packaging", "pygments", "exceptiongroup", "tomli", "colorama"})
@@ -73,6 +75,12 @@ def is_sensitive(path: str) -> bool:
     if name in _NAMES or any(fnmatchcase(name, pattern) for pattern in _PATTERNS):
         return True
     return ("requirements" in names[:-1] and name.endswith((".txt", ".in"))) or _hides_module(names)
+
+
+def is_record(path: str) -> bool:
+    """Tell whether a file lies among the requests, designs, answers of people and reports of this product."""
+    names = [fold_name(name) for name in path.replace("\\", "/").split("/")]
+    return names[0] == "docs" and bool(names[1:]) and names[1] in _RECORDS
 
 
 def is_test(path: str) -> bool:
