@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentos.errors import BadInput
-from agentos.files import SHARED_FILE, remove_tree, sync_directory, write_atomically, write_new
+from agentos.files import SHARED_FILE, read_regular, remove_tree, sync_directory, write_atomically, write_new
 
 SUPERSEDED = "docs/lineage/superseded"
 STAMP = "<!-- agentos: "
+DOCUMENT_LIMIT = 20_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +149,8 @@ class Publication:
         """Take away a design of ours that this end no longer approves; one written by hand stays."""
         document = Path(self._target(self.document))
         try:
-            is_ours = STAMP in document.read_text("utf-8", "replace")
-        except OSError:
+            is_ours = STAMP.encode() in read_regular(document, DOCUMENT_LIMIT)
+        except BadInput:
             return
         if is_ours and not document.is_symlink():
             kept.mkdir(parents=True, exist_ok=True)
@@ -161,11 +162,14 @@ class Publication:
         if os.path.lexists(kept):
             return
         self._make_parent(str(kept))
-        if document.is_symlink() or not document.is_file():
-            # A link is kept as a link: what it leads to is none of ours to read.
+        try:
+            old = read_regular(document, DOCUMENT_LIMIT)
+        except BadInput:
+            old = b""
+        if document.is_symlink() or not old:
+            # A link is kept as a link: what it leads to is none of ours to read. So is what cannot be read.
             document.rename(kept)
             return
-        old = document.read_bytes()
         if old != Path(self._hidden(self.document)).read_bytes():
             temporary = kept.with_name(f".{kept.name}.{self.mark}.tmp")
             temporary.unlink(missing_ok=True)

@@ -8,6 +8,7 @@ import secrets
 import stat
 from collections.abc import Iterable
 from pathlib import Path
+from typing import BinaryIO
 
 from agentos.errors import BadInput
 
@@ -16,20 +17,25 @@ PRIVATE_FILE = 0o600
 SHARED_FILE = 0o644
 
 
-def read_regular(path: Path, limit: int) -> bytes:
-    """Return the bytes of an ordinary file; refuse pipes, devices and anything over `limit` bytes."""
+def open_regular(path: Path) -> BinaryIO:
+    """Open an ordinary file for reading; refuse pipes and devices."""
     try:
         # Non-blocking, or opening a named pipe that was planted there would wait for ever.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise BadInput(f"{path.name}: cannot be read ({error.strerror}); check the file and its permissions") from error
-    status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode):
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise BadInput(f"{path.name}: is not an ordinary file; put one there")
-    with open(descriptor, "rb") as file:
-        if status.st_size > limit:
-            megabytes = status.st_size / 1_000_000
+    return open(descriptor, "rb")
+
+
+def read_regular(path: Path, limit: int) -> bytes:
+    """Return the bytes of an ordinary file; refuse pipes, devices and anything over `limit` bytes."""
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > limit:
+            megabytes = size / 1_000_000
             raise BadInput(f"{path.name}: is {megabytes:.1f} MB, the limit is {limit / 1_000_000:.0f} MB; split it up")
         return file.read(limit + 1)[:limit]
 

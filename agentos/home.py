@@ -106,7 +106,9 @@ class Home:
             return name, self.logs / name
 
     def check_private(self, repository: str = "") -> None:
-        """Refuse a home that another user owns or may write to, or whose folders are links to elsewhere."""
+        """Refuse a home that others own, may write to or may replace, or whose folders are links to elsewhere."""
+        for folder in dict.fromkeys((*self.root.absolute().parents, *self.root.resolve().parents)):
+            _check_above(folder)
         _check_folder(self.root, self.root.stat)
         for name in STATE_FOLDERS:
             _check_folder(self.root / name, (self.root / name).lstat)
@@ -128,6 +130,19 @@ class Home:
                     if name.startswith(head) and name.endswith(tail):
                         found.add(Task(workflow, name[len(head) : len(name) - len(tail)], ""))
         return sorted(found, key=lambda task: task.label)
+
+
+def _check_above(folder: Path) -> None:
+    """Refuse a folder in which everybody may rename what is not theirs."""
+    try:
+        mode = folder.stat().st_mode
+    except OSError:
+        return
+    if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+        raise UsageError(
+            f"{folder}: everybody may write to it and so replace your keys and state below it; "
+            f"set AGENTOS_HOME elsewhere, or run: chmod o-w {folder}"
+        )
 
 
 def _check_folder(folder: Path, look: Callable[[], os.stat_result]) -> None:

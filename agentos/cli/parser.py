@@ -54,6 +54,10 @@ class Parser(argparse.ArgumentParser):
             self.error(self._explain(unknown[0]))
         return known
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Print help; unlike the one of the library, this hides no error."""
+        (file or sys.stderr).write(message)
+
     def error(self, message: str) -> NoReturn:
         """Print one clear line and leave with status 2."""
         print_clean(f"{self.prog}: {message}\nSee {self.prog} --help\n", sys.stderr)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from agentos.errors import UsageError
+from agentos.errors import BadInput, UsageError
 
 
 def add_repository_argument(parser: argparse._ActionsContainer) -> None:
@@ -15,11 +15,19 @@ def add_repository_argument(parser: argparse._ActionsContainer) -> None:
 
 
 def repository_of(args: argparse.Namespace) -> Path:
-    """Return the repository that was named, or the one that the working directory is in."""
+    """Return the repository that was named, or the one that the working directory is in, after a look at its files."""
+    from agentos.repository_files import check_folders, check_git_files
+
     try:
-        return Path(args.repo).absolute() if args.repo else _find_top(Path.cwd())
+        repository = Path(args.repo).absolute() if args.repo else _find_top(Path.cwd())
     except FileNotFoundError:
         raise UsageError("the working directory is gone; go to one that exists, or give --repo DIR") from None
+    try:
+        check_git_files(repository)
+        check_folders(repository)
+    except BadInput as error:
+        raise UsageError(str(error)) from None
+    return repository
 
 
 def _find_top(folder: Path) -> Path:

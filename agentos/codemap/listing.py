@@ -13,6 +13,9 @@ from itertools import islice
 from pathlib import Path
 
 from agentos.codemap.exclusion import is_foreign_folder
+from agentos.errors import BadInput
+from agentos.programs import with_search_path
+from agentos.repository_files import check_git_files
 
 MAX_NAMES = 20_000
 _LISTED_BYTES = 16_000_000
@@ -76,8 +79,10 @@ def list_files(repository: Path, wanted: Collection[str] = ()) -> Listing:
 
 def _ask_git(repository: Path) -> list[str]:
     """Return the sorted names that git lists, none when it cannot; no command that the repository names is run."""
-    environ = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ} | _QUIET
+    kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+    environ = with_search_path(kept) | _QUIET
     try:
+        check_git_files(repository)
         process = subprocess.Popen(
             _GIT,
             cwd=repository,
@@ -86,7 +91,7 @@ def _ask_git(repository: Path) -> list[str]:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )
-    except OSError:
+    except (OSError, BadInput):
         return []
     alarm = threading.Timer(_TIMEOUT, process.kill)
     alarm.start()

@@ -192,6 +192,11 @@ class Console:
             return {self._stdout: both, self._stderr: both}
         return {self._stdout: make(self._stdout), self._stderr: make(self._stderr)}
 
+    @property
+    def lost_output(self) -> str:
+        """Why something could not be written to standard output, empty when all was."""
+        return self._writers[self._stdout].lost.get(self._stdout, "")
+
     def _note_broken(self, descriptor: int) -> None:
         if descriptor != self._stdout and not _is_same_file(descriptor, self._stdout):
             return

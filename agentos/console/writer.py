@@ -35,6 +35,8 @@ class Writer:
         self.descriptors = descriptors
         self.on_broken: Callable[[int], None] = lambda _: None
         self.dropped = 0
+        self.lost: dict[int, str] = {}
+        """Why something could not be written, by descriptor."""
         self.last_write = time.monotonic()
         self._soft, self._hard = soft, hard
         self._queue: queue.SimpleQueue[tuple[int, bytes, bool] | Source | None] = queue.SimpleQueue()
@@ -157,7 +159,7 @@ class Writer:
             self.last_write = time.monotonic()
 
     def _write(self, descriptor: int, data: bytes) -> None:
-        """Write all of `data`, however long that takes; an error loses it and raises nothing."""
+        """Write all of `data`, however long that takes; an error loses it, is noted and raises nothing."""
         view = memoryview(data)
         while view and descriptor not in self._dead:
             if self._blocked_since is None:
@@ -173,6 +175,8 @@ class Writer:
                     self._dead.add(descriptor)
                     with contextlib.suppress(Exception):
                         self.on_broken(descriptor)
+                else:
+                    self.lost[descriptor] = os.strerror(error.errno or 0)
                 return
 
     def _draw_if_due(self) -> None:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from agentos.errors import UsageError
 from agentos.github import Repository, find_repository
 from agentos.github.token import VARIABLES
+from agentos.programs import with_search_path
 
 VARIABLE = "GITHUB_API_URL"
 DEFAULT = "https://api.github.com"
@@ -50,7 +51,7 @@ def find_origin(clone: Path, server: Server, environ: Mapping[str, str]) -> Repo
     try:
         asked = subprocess.run(
             ["git", "-C", str(clone), "remote", "get-url", "origin"],
-            env={name: value for name, value in environ.items() if name not in VARIABLES},
+            env=with_search_path({name: value for name, value in environ.items() if name not in VARIABLES}),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=GIT_PATIENCE,

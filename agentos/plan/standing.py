@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from agentos.errors import BadInput
+from agentos.files import open_regular
 from agentos.places import document_path
 from agentos.records import Record
 from agentos.task import ENDED, Task
@@ -26,11 +28,11 @@ def is_complete(task: Task, record: Record | None, digest: str, repository: Path
 
 def _is_stamped(document: Path, digest: str) -> bool:
     try:
-        with open(document, "rb") as file:
+        with open_regular(document) as file:
             file.seek(0, 2)
             file.seek(max(0, file.tell() - STAMP_WINDOW))
             return f"input=sha256:{digest} -->".encode() in file.read()
-    except OSError:
+    except (BadInput, OSError):
         return False
 
 

@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import agentos
+from agentos.programs import with_search_path
 from agentos.task import Workflow
 
 ZYGOTE = "agentos.workers.zygote"
@@ -29,6 +30,8 @@ PASSED_ON = (
     "TMPDIR",
     "VIRTUAL_ENV",
     "AGENTOS_HOME",
+    "AGENTOS_XDG",
+    "XDG_STATE_HOME",
     "AGENTOS_SANDBOX",
 )
 INSTALLING = ("PIP_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_", "REQUESTS_CA_BUNDLE")
@@ -120,7 +123,7 @@ def worker_environment(environ: Mapping[str, str], workflow: Workflow) -> dict[s
     if workflow is Workflow.IMPLEMENTATION:
         kept |= {name: value for name, value in environ.items() if name.upper().startswith(INSTALLING)}
     package_root = str(Path(agentos.__file__).parent.parent)
-    return kept | {
+    return with_search_path(kept) | {
         "PYTHONPATH": package_root,
         "PYTHONUTF8": "1",
         "LANGGRAPH_STRICT_MSGPACK": "true",

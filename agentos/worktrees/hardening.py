@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
-from pathlib import PurePath
+
+from agentos.programs import search_path
 
 _SETTINGS = {
     # Commands that a repository could have git start.
@@ -114,7 +114,7 @@ def make_environment(environ: Mapping[str, str], *, is_users_own: bool = False) 
     """
     kept = {name: environ[name] for name in _KEPT_VARIABLES if name in environ}
     own = {} if is_users_own else {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
-    return kept | _ENVIRONMENT | own | {"PATH": _absolute_only(environ.get("PATH") or os.defpath)}
+    return kept | _ENVIRONMENT | own | {"PATH": search_path(environ)}
 
 
 def make_settings(configured: Iterable[str] = ()) -> dict[str, str]:
@@ -142,8 +142,3 @@ def _split(key: str) -> tuple[str, str, str]:
     section, _, rest = key.partition(".")
     driver, _, variable = rest.rpartition(".")
     return section.lower(), driver, variable.lower()
-
-
-def _absolute_only(path: str) -> str:
-    """Return a search path without `.` and its kind, where a repository could put a git of its own."""
-    return os.pathsep.join(part for part in path.split(os.pathsep) if PurePath(part).is_absolute()) or os.defpath

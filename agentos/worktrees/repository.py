@@ -11,6 +11,7 @@ from pathlib import Path
 
 from agentos.errors import BadInput
 from agentos.locks import ItemLock, try_acquire
+from agentos.repository_files import check_git_files
 from agentos.worktrees.git import Git, GitError, WorktreeConflict, harden, one_line, start_git
 from agentos.worktrees.hardening import NOBODY, as_variables, make_environment, make_settings
 from agentos.worktrees.names import checked_commit
@@ -48,6 +49,7 @@ def find_repository(path: Path) -> Repository:
     if known is not None and place == known[0] and _stamps_of(known[2]) == known[1] and path.is_dir():
         return known[2]
     _found.pop(path, None)
+    check_git_files(path)
     repository = _look_for(path)
     stamps = _stamps_of(repository)
     if place is not None and stamps is not None and place == find_git_folder(path):

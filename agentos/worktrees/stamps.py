@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import time
 from pathlib import Path
+
+from agentos.errors import BadInput
+from agentos.files import read_regular
+from agentos.repository_files import POINTER_LIMIT
 
 Stamp = tuple[int, int, int, int] | None
 Stamps = tuple[Stamp, ...]
@@ -23,8 +28,8 @@ def configuration_files(git_dir: Path) -> tuple[Path, ...]:
     """Return where the configuration of a repository, or of a linked worktree of one, is read from."""
     pointer = git_dir / "commondir"
     try:
-        common = git_dir / pointer.read_text("utf-8", "surrogateescape").rstrip("\n")
-    except (OSError, ValueError):
+        common = git_dir / os.fsdecode(read_regular(pointer, POINTER_LIMIT).rstrip(b"\n"))
+    except (BadInput, ValueError):
         common = git_dir
     return pointer, common / "config", git_dir / "config.worktree"
 

@@ -137,17 +137,6 @@ def test_a_home_that_others_may_write_is_refused(world: World) -> None:
     assert "chmod go-w" in ended.stderr
 
 
-def test_an_output_folder_that_leads_outside_is_refused(world: World, tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    (world.repo / "docs/lld").mkdir()
-    (world.repo / "docs/lld/active").symlink_to(outside)
-    ended = world.run("lld-workflow", "--issue", "1")
-    assert ended.code == 1
-    assert "leads outside the repository" in ended.stderr
-    assert list(outside.iterdir()) == []
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")
 def test_a_full_disk_fails_the_items_and_loses_nothing(make_world: Callable[..., World], tmp_path: Path) -> None:
     world = make_world(issues=3)
@@ -213,3 +202,12 @@ def test_the_retry_command_names_each_id_once_and_no_file_that_has_none(world: W
     ended = world.run("lld-workflow", "--all")
     line = next(line for line in ended.stdout.splitlines() if line.startswith("Failed: "))
     assert line.endswith("Retry: lld-workflow --ids 2")
+
+
+def test_the_settings_of_a_repository_are_shown_without_what_a_terminal_obeys(world: World) -> None:
+    hostile = "openai:x\\u001b]0;owned\\u0007\\u009b2J\\nparallel  99  flag"
+    (world.repo / "agentos.toml").write_text(f'drafter = "{hostile}"\nprice = ["{hostile}=0/0"]\n', "utf-8")
+    ended = world.run("agentos", "config")
+    assert "owned" in ended.text
+    assert not set("\x1b\x07\x9b") & set(ended.text)
+    assert not [line for line in ended.stdout.splitlines() if line.startswith("parallel  99")]
