@@ -15,8 +15,9 @@ from agentos.wording import utc_now
 SCHEMA = 1
 RECORD_LIMIT = 1_000_000
 
-_NAMES = frozenset({"item", "artefact", "superseded"})
-"""Fields that name what exists: changed, they would name nothing, and the item would be done again for ever."""
+_UNCHANGED = frozenset({"item", "artefact", "superseded", "questions"})
+"""Fields that name what exists: changed, they would name nothing, and the item would be done again for ever. And the
+questions, which become part of a document when they are answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,7 @@ def read_record(path: Path) -> Record | None:
 
 def write_record(path: Path, record: Record, temporary: Path) -> None:
     """Replace the record whole."""
-    data = {name: value if name in _NAMES else _redact(value) for name, value in asdict(record).items()}
+    data = {name: value if name in _UNCHANGED else _redact(value) for name, value in asdict(record).items()}
     write_atomically(path, json.dumps(data, indent=1).encode(), temporary=temporary)
 
 

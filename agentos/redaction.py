@@ -1,11 +1,13 @@
-"""Keep keys out of everything that is shown or kept: by their exact value first, by their looks second.
+"""Keep keys out of screens and logs: by their exact value first, by their looks second.
 
 The exact values are those that were registered, as they are and in base64 (standard and URL-safe, wherever in a longer
 text), percent-encoded, JSON-escaped and in hex. The looks are those of well-known keys and of headers that carry one.
+Content is never changed: a prompt, an answer or a publication that holds a key is found here, and refused elsewhere.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import threading
@@ -17,6 +19,11 @@ from agentos.documents.key_shapes import KEY_HINTS, KEY_SHAPES
 REDACTED = "[REDACTED]"
 SHORTEST = 8
 """Characters below which a value is too common a word to be taken out of every text."""
+SHORTEST_KEY = 16
+"""Characters below which a key without a known shape is a placeholder."""
+LONGEST_WORD = 15
+WORD_WITHOUT_VOWEL = 4
+"""Letters that a word such as `http` may have without a vowel among them."""
 
 _MARK = REDACTED.encode()
 _SGR = re.compile(rb"\x1b\[[0-9;]{0,64}m")
@@ -62,9 +69,12 @@ class Redactor:
         """Return the text without secrets and without what looks like one."""
         return _change(text, self.redact_bytes)
 
-    def redact_registered(self, text: str) -> str:
-        """Return the text without secrets; what only looks like one stays."""
-        return _change(text, self._take_out) if self._forms else text
+    def find(self, text: str) -> str | None:
+        """Return a secret that the text holds in any of its forms, None when it holds none."""
+        data = text.encode("utf-8", "surrogatepass")
+        if not any(form in data for form in self._forms):
+            return None
+        return next(secret for secret in self.secrets if any(form in data for form in forms_of(secret)))
 
     def redact_bytes(self, data: bytes) -> bytes:
         """Return the bytes without secrets, also without those that only colours keep apart."""
@@ -100,20 +110,46 @@ class Redactor:
 
 
 _redactor = Redactor()
+_names: dict[str, str] = {}
 _registering = threading.Lock()
 
 
-def register(secret: str) -> bool:
-    """Have a secret taken out of everything from now on; say whether it is long enough for that."""
+def is_secret(key: str) -> bool:
+    """Tell a key from a placeholder, such as `not-needed` for a server that asks for none.
+
+    A key has the shape of a known service's, or at least 16 characters that are not just words and numbers with marks
+    between them. A word has letters of one case, a vowel unless it is short, and no digits.
+    """
+    key = key.strip()
+    if _has_known_shape(key):
+        return True
+    parts = re.findall(r"[^\W_]+", key)
+    return len(key) >= SHORTEST_KEY and not all(map(_is_word_or_number, parts))
+
+
+def register_key(key: str, name: str) -> bool:
+    """Register a key under the name that does not tell it, unless it is a placeholder; say which it is."""
+    return is_secret(key) and register(key, name)
+
+
+def register(secret: str, name: str = "") -> bool:
+    """Have a secret taken out of all that is shown from now on; say whether it is long enough for that."""
     global _redactor
     secret = secret.strip()
     if len(secret) < SHORTEST:
         return False
     with _registering:
         if secret not in _redactor.secrets:
+            _names[secret] = name or f"secret-{hashlib.sha256(secret.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
             # Readers take no lock: they see the old redactor or the new one, whole.
             _redactor = _redactor.knowing(secret)
     return True
+
+
+def find_secret(text: str) -> str:
+    """Return the name of a secret of this process that the text holds in any form, empty when it holds none."""
+    secret = _redactor.find(text)
+    return "" if secret is None else _names[secret]
 
 
 def registered() -> int:
@@ -121,14 +157,18 @@ def registered() -> int:
     return len(_redactor.secrets)
 
 
+def find_line_to_hide(text: str) -> int:
+    """Return the number of the first line that holds a secret of this process or what looks like a key, 0 for none."""
+    for number, row in enumerate(text.split("\n"), start=1):
+        # Whole, or the beginning of a secret at its end would count too.
+        if redact(f"{row}\n") != f"{row}\n":
+            return number
+    return 0
+
+
 def redact(text: str) -> str:
     """Return the text without the secrets of this process and without what looks like a key."""
     return _redactor.redact(text)
-
-
-def redact_registered(text: str) -> str:
-    """Return the text without the secrets of this process; what only looks like a key stays."""
-    return _redactor.redact_registered(text)
 
 
 def redact_bytes(data: bytes) -> bytes:
@@ -147,6 +187,24 @@ def forms_of(secret: str) -> frozenset[bytes]:
     digits = data.hex().encode()
     texts = {text.encode("utf-8", "surrogatepass") for text in (*_percent_forms(data), *_json_forms(secret))}
     return frozenset({data, digits, digits.upper(), *_base64_forms(data), *texts})
+
+
+def _has_known_shape(key: str) -> bool:
+    """Tell whether a key is one of a known service by its looks; words alone are not, whatever they begin with."""
+    for start, rest in KEY_SHAPES:
+        found = re.fullmatch(f"{start}({rest})", key)
+        if found is not None:
+            has_digit = any(map(str.isdigit, found[1]))
+            return has_digit or found[1] not in (found[1].lower(), found[1].upper())
+    return False
+
+
+def _is_word_or_number(part: str) -> bool:
+    if part.isdecimal():
+        return len(part) < SHORTEST_KEY
+    is_one_case = part in (part.lower(), part.upper(), part.capitalize())
+    can_be_said = len(part) <= WORD_WITHOUT_VOWEL or not set("aeiouy").isdisjoint(part.lower())
+    return part.isascii() and part.isalpha() and len(part) <= LONGEST_WORD and is_one_case and can_be_said
 
 
 def _change(text: str, change: Callable[[bytes], bytes]) -> str:

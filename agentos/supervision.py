@@ -221,6 +221,9 @@ class _Item:
             else:
                 self._publication.abandon()
                 self._record(outcome, seconds)
+                if outcome.failure is Failure.BAD_INPUT:
+                    # It holds the input that has to change first, and the key if there is one in it.
+                    discard(self._paths.checkpoint)
         except (OSError, BadInput) as error:
             outcome = self._take_back(error, seconds)
         self._tell(outcome, seconds)

@@ -21,6 +21,7 @@ from agentos.inbox.answered import ANSWERS_LIMIT
 from agentos.places import answers_path
 from agentos.plan.selection import normalise_id
 from agentos.records import Record, read_record
+from agentos.redaction import redact_json
 from agentos.task import State, Task, Workflow
 from agentos.untrusted import print_clean
 
@@ -58,7 +59,7 @@ def answer(args: argparse.Namespace) -> int:
         path = _write(repository, task, Answer(" ".join(questions), text, _today()))
     if args.json:
         document = {"schema": 1, "label": task.label, "answered": list(questions), "file": path}
-        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+        sys.stdout.write(redact_json(json.dumps(document, indent=2)) + "\n")
     else:
         run = shlex.join((COMMANDS[task.workflow], *_places(args, record), "--issue", task.item))
         print_clean(f"{task.label} is pending again; the answer is in {path}. Go on with: {run}\n")
@@ -98,7 +99,8 @@ def _places(args: argparse.Namespace, record: Record) -> tuple[str, ...]:
 def _show(task: Task, record: Record, *, as_json: bool) -> int:
     questions = _questions(record)
     if as_json:
-        sys.stdout.write(json.dumps({"schema": 1, "label": task.label, "questions": list(questions)}, indent=2) + "\n")
+        document = {"schema": 1, "label": task.label, "questions": list(questions)}
+        sys.stdout.write(redact_json(json.dumps(document, indent=2)) + "\n")
         return 0
     # A question is a stranger's text: on one line it cannot pass for a line of ours.
     asked = (f"  {number}. {' '.join(text.split())}" for number, text in enumerate(questions, 1))

@@ -23,7 +23,7 @@ from agentos.home import Home, home_path, repository_key
 from agentos.plan.selection import normalise_id
 from agentos.pulling import Proposal, Pull
 from agentos.pulling.body import write_body, write_title
-from agentos.pulling.work import Work, find_work, say_closes
+from agentos.pulling.work import Work, check_reports, find_work, say_closes
 from agentos.task import Task, Workflow
 from agentos.untrusted import print_clean
 from agentos.worktrees.repository import find_repository
@@ -123,6 +123,8 @@ def _run(args: argparse.Namespace, repository: Path, work: Work) -> int:
     is_open = any(pull.state == "open" for pull in pulls)
     if ended is not None and not is_open:
         return _tell_ended(scene, ended)
+    # Only now, as the token has become known meanwhile.
+    check_reports(work)
     if args.dry_run:
         return _show(scene, there, pulls)
     clear_leftover(find_repository(repository), work.branch)

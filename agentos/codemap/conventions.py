@@ -8,7 +8,7 @@ from typing import Any
 
 from agentos.codemap.overview import describe_tests
 from agentos.codemap.reading import Reader
-from agentos.codemap.showing import CUT, cut_lines, fenced, shorten, show_name, without_secrets
+from agentos.codemap.showing import CUT, cut_lines, fenced, mask_secrets, shorten, show_name
 from agentos.documents.strict_json import StrictJsonError, load_strict
 
 _GUIDES = ("agents.md", "claude.md", "contributing.md", "contributing.rst", "contributing.txt", "contributing")
@@ -32,9 +32,9 @@ def describe_conventions(names: Sequence[str], reader: Reader, limit: int) -> It
         if part := _head(name, reader, int(limit * _GUIDE_SHARE)):
             yield f"`{show_name(name)}` (how this project is worked on)", part
     if "pyproject.toml" in names and (text := reader.read("pyproject.toml", _PROJECT_LIMIT)):
-        yield "`pyproject.toml` (in extracts)", without_secrets("pyproject.toml", _python_project(text)) or ""
+        yield "`pyproject.toml` (in extracts)", mask_secrets("pyproject.toml", _python_project(text)) or ""
     if "package.json" in names and (text := reader.read("package.json", _PROJECT_LIMIT)):
-        yield "`package.json` (in extracts)", without_secrets("package.json", _node_project(text)) or ""
+        yield "`package.json` (in extracts)", mask_secrets("package.json", _node_project(text)) or ""
     if tests := describe_tests(names):
         yield "Tests", tests
     if others := [f"`{show_name(name)}`" for name in names if "/" not in name and name.casefold() in _BUILD_FILES]:
@@ -55,7 +55,7 @@ def _find(names: Sequence[str], wanted: Sequence[str]) -> list[str]:
 
 
 def _head(name: str, reader: Reader, limit: int) -> str:
-    text = without_secrets(name, reader.read(name) or "")
+    text = mask_secrets(name, reader.read(name) or "")
     if not text or not text.strip():
         return ""
     kept, is_cut = cut_lines(text.strip(), limit)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from agentos.codemap.reading import Reader
-from agentos.codemap.showing import CUT, cut_lines, shorten, without_secrets
+from agentos.codemap.showing import CUT, cut_lines, mask_secrets, shorten
 from agentos.documents.lld import parse_lld
 from agentos.places import document_path
 from agentos.task import Workflow
@@ -22,7 +22,7 @@ def describe_designs(items: Sequence[str], reader: Reader, limit: int) -> Iterat
         active = document_path(Workflow.LLD, item)
         for path in (active, active.replace("/active/", "/done/")):
             text = reader.read(path, _DESIGN_LIMIT)
-            clean = without_secrets(path, text) if text else None
+            clean = mask_secrets(path, text) if text else None
             if clean and (shown := _extract(clean, share)):
                 yield f"`{path}` (the design of {name}, which this item depends on)", shown
                 break

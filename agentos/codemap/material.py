@@ -16,8 +16,7 @@ from agentos.codemap.python import python_map
 from agentos.codemap.query import read_query
 from agentos.codemap.ranking import Choice, rank
 from agentos.codemap.reading import FILE_LIMIT, Reader
-from agentos.codemap.showing import CUT, cut_lines, fenced, show_name, size, without_secrets
-from agentos.documents.hazards import redact
+from agentos.codemap.showing import CUT, cut_lines, fenced, mask_secrets, show_name, size, withhold_masked
 from agentos.wording import count
 
 LIMIT = 60_000
@@ -88,11 +87,11 @@ class _Page:
     def add(self, text: str) -> bool:
         """Add a text if there is room for all of it."""
         # A last look: two texts that are harmless apart may be put together to something that is not.
-        clean = redact(text)
-        needed = size(clean) + 2
+        shown = withhold_masked(text)
+        needed = size(shown) + 2
         if needed > self.left:
             return False
-        self._parts.append(clean)
+        self._parts.append(shown)
         self._used += needed
         return True
 
@@ -120,13 +119,13 @@ def _add_files(
     for choice in choices:
         head = "" if shown else "### Files\n\n"
         text = reader.read(choice.name)
-        clean = without_secrets(choice.name, text) if text is not None else None
-        if clean is None:
+        masked = mask_secrets(choice.name, text) if text is not None else None
+        if masked is None:
             entry = _unread(choice, listing.sizes[choice.name]) if choice.is_named else ""
         else:
-            may_parse = choice.is_named or to_map >= len(clean)
-            to_map -= 0 if choice.is_named or not may_parse else len(clean)
-            entry = _show_file(choice, clean, page.left - size(head) - 400, own if may_parse else None)
+            may_parse = choice.is_named or to_map >= len(masked)
+            to_map -= 0 if choice.is_named or not may_parse else len(masked)
+            entry = _show_file(choice, masked, page.left - size(head) - 400, own if may_parse else None)
         if entry and page.add(head + entry):
             shown.append(choice)
     return shown

@@ -1,13 +1,20 @@
-"""Show strangers' names and texts: short, on one line, without credentials."""
+"""Show strangers' names and texts: short, on one line, and never a line that looks as if it held a credential.
+
+What is shown is as it stands. So a credential is masked while a text is cut and outlined, and in the end every line
+with a mask is withheld, and said to be.
+"""
 
 from __future__ import annotations
 
 import re
 
-from agentos.documents.hazards import redact
+from agentos.documents.hazards import find_secrets, has_secret
 
 NAME_LIMIT = 240
 CUT = "\n(cut here)"
+WITHHELD = "(withheld: looks like a credential)"
+_MASK = "\N{CAPITULUM}"
+"""One character, so that no cut leaves a part of it; printable, so that no outline writes it in another way."""
 _BACKTICKS = re.compile("`{3,}")
 _LONGEST_FENCE = 32
 _ASSIGNED = re.compile(
@@ -53,17 +60,35 @@ def show_name(name: str) -> str:
         else "?"
         for letter in name[: 2 * NAME_LIMIT]
     )
-    return shorten(redact(clean), NAME_LIMIT)
+    return WITHHELD if has_secret(clean) else shorten(clean, NAME_LIMIT)
 
 
-def without_secrets(name: str, text: str) -> str | None:
-    """Return a file's text without what looks like a credential, None when it holds a private key."""
+def mask_secrets(name: str, text: str) -> str | None:
+    """Return a file's text with a mask for what looks like a credential, None when it holds a private key."""
     if "PRIVATE KEY-----" in text or "PRIVATE KEY BLOCK-----" in text:
         return None
-    clean = redact(text)
+    masked = _mask(text)
     if name.casefold().endswith(_SETTINGS) or "." not in name.rpartition("/")[2]:
-        clean = _ASSIGNED.sub(r"\1[REDACTED]", clean)
-    return clean
+        masked = _ASSIGNED.sub(rf"\1{_MASK}", masked)
+    return masked
+
+
+def withhold_masked(text: str) -> str:
+    """Return the text with a remark in place of each line that has a mask, or should have one."""
+    masked = _mask(text)
+    if _MASK not in masked:
+        return text
+    return "\n".join(WITHHELD if _MASK in row else row for row in masked.split("\n"))
+
+
+def _mask(text: str) -> str:
+    parts = []
+    position = 0
+    for begin, end in find_secrets(text):
+        # Every line that a credential reaches over keeps a mask of its own.
+        parts += [text[position:begin], "\n".join(_MASK for _ in text[begin:end].split("\n"))]
+        position = end
+    return "".join([*parts, text[position:]])
 
 
 def fenced(text: str, language: str = "") -> str | None:

@@ -45,7 +45,6 @@ _NOUNS = frozenset(
 _MARKS = ",;*_()\"'"
 _NEAR = 80
 _CODE_SPAN = re.compile(r"`[^`\n]{1,300}`")
-REDACTED = "[REDACTED]"
 
 
 def find_placeholder(line: str) -> str | None:
@@ -123,16 +122,6 @@ def find_secrets(text: str) -> tuple[tuple[int, int], ...]:
 def has_secret(text: str) -> bool:
     """Tell whether the text holds something that looks like a credential."""
     return bool(find_secrets(text))
-
-
-def redact(text: str) -> str:
-    """Replace everything that looks like a credential."""
-    parts = []
-    position = 0
-    for begin, end in find_secrets(text):
-        parts += [text[position:begin], REDACTED]
-        position = end
-    return "".join([*parts, text[position:]])
 
 
 def unsafe_path(path: str) -> str | None:

@@ -14,7 +14,7 @@ from agentos.filing.record import Filing
 from agentos.filing.sending import Sender, hash_of
 from agentos.github import SCHEME, GitHubError
 from agentos.places import document_path
-from agentos.redaction import redact
+from agentos.redaction import find_line_to_hide
 from agentos.report.entries import COMPLETE, Entry, Filed
 from agentos.task import Outcome, State, Task
 
@@ -107,9 +107,13 @@ class Desk:
             self._tell(task.label, f"Warning: filed, but that cannot be noted in its document: {error}", important=True)
 
     def _describe(self, task: Task) -> Filable:
-        issue = split_issue(self._place.read_document(task))
+        text = self._place.read_document(task)
+        issue = split_issue(text)
+        if find_line_to_hide(f"{issue.title}\n{issue.body}"):
+            where = f"{document_path(task.workflow, task.item)}, line {find_line_to_hide(text)}"
+            raise BadInput(f"{where}: holds a key, or what looks like one; take it out, and run again with --file")
         origin = f"Brief: {task.source.removeprefix(f'{SCHEME}:')}\n\n" if task.source.startswith(f"{SCHEME}:") else ""
-        return Filable(redact(issue.title), origin + redact(issue.body))
+        return Filable(issue.title, origin + issue.body)
 
 
 def _compare(filing: Filing, issue: Filable) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from agentos.errors import UsageError
-from agentos.redaction import register
+from agentos.keys import fingerprint
+from agentos.programs import find_program, with_search_path
+from agentos.redaction import register_key
 
 VARIABLES = ("GITHUB_TOKEN", "GH_TOKEN")
 GH_PATIENCE = 5.0
@@ -34,21 +35,20 @@ def find_token(environ: Mapping[str, str], host: str) -> Token | None:
 
 
 def _check(token: Token) -> Token:
-    register(token.secret)
+    register_key(token.secret, fingerprint("github", token.secret))
     if not (token.secret.isascii() and token.secret.isprintable()) or " " in token.secret:
         raise UsageError(f"{token.origin}: holds something that is no token (blanks or strange characters in it)")
     return token
 
 
 def _ask_gh(environ: Mapping[str, str], host: str) -> str:
-    command = shutil.which("gh", path=environ.get("PATH"))
-    if command is None or not command.startswith("/"):
-        # One that is found by a relative path may belong to the repository at hand.
+    command = find_program("gh", environ)
+    if command is None:
         return ""
     try:
         asked = subprocess.run(
             [command, "auth", "token", "--hostname", host],
-            env=dict(environ),
+            env=with_search_path(environ),
             cwd="/",
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -11,12 +11,13 @@ from agentos.github import SCHEME, Repository, find_repository
 from agentos.home import Home, repository_key
 from agentos.places import document_path
 from agentos.records import read_record
-from agentos.redaction import redact
+from agentos.redaction import find_line_to_hide
 from agentos.task import State, Task, Workflow
 from agentos.worktrees import opening, repository, stacking
 
 REPORT_LIMIT = 2_000_000
 _DESIGN = "* **Design:**"
+_TESTS = "test-report.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ def find_work(home: Home, place: Path, item: str) -> Work:
     main = document_path(task.workflow, item)
     where = main.rpartition("/")[0]
     report = _read_report(place, main)
-    tests = f"{where}/test-report.md"
+    tests = f"{where}/{_TESTS}"
     reports = (report, _read_report(place, tests)) if (place / tests).exists() else (report,)
     return Work(
         task=task,
@@ -65,10 +66,18 @@ def find_work(home: Home, place: Path, item: str) -> Work:
         commit=tip,
         is_as_built=tip == stacking.latest_commit(git, item),
         title=_title_of(report),
-        reports=tuple(redact(text) for text in reports),
+        reports=reports,
         where=where,
         issue=_issue_of(home, key, item),
     )
+
+
+def check_reports(work: Work) -> None:
+    """Raise `BadInput` when a report holds a key or what looks like one: it is published as it is, or not at all."""
+    main = document_path(work.task.workflow, work.task.item)
+    for name, text in zip((main, f"{work.where}/{_TESTS}"), work.reports, strict=False):
+        if line := find_line_to_hide(text):
+            raise BadInput(f"{name}, line {line}: holds a key, or what looks like one; take it out, and run again")
 
 
 def say_closes(issue: str, target: Repository) -> str:
@@ -92,7 +101,7 @@ def _read_report(place: Path, name: str) -> str:
 def _title_of(report: str) -> str:
     for row in report.split("\n", 50)[:50]:
         if row.startswith(_DESIGN):
-            return redact(row.removeprefix(_DESIGN).strip())
+            return row.removeprefix(_DESIGN).strip()
     return ""
 
 

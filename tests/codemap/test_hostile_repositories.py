@@ -11,6 +11,7 @@ import pytest
 from agentos.codemap import select_material
 from agentos.codemap.exclusion import is_left_out
 from agentos.codemap.listing import MAX_NAMES, list_files
+from agentos.codemap.showing import WITHHELD
 from tests.codemap.trees import ISSUE, SHELF, git, make_repository, write_tree
 
 OUTSIDE = "the contents of a file outside"
@@ -184,7 +185,7 @@ def test_ordinary_files_are_not_left_out(name: str) -> None:
     assert not is_left_out(name)
 
 
-def test_credentials_in_files_are_taken_out(tmp_path: Path) -> None:
+def test_lines_that_look_like_credentials_are_withheld_and_all_others_stand_as_they_are(tmp_path: Path) -> None:
     token = "ghp_" + "aB3" * 12
     files = SHELF | {
         "shelf/export.py": f'TOKEN = "{token}"\ndef export_loans(key="{token}"): ...\n',
@@ -196,8 +197,9 @@ def test_credentials_in_files_are_taken_out(tmp_path: Path) -> None:
     }
     text = select_material(make_repository(tmp_path, files), ISSUE + "`deploy/loans.yml` `.env`\n").text
     assert not any(part in text for part in (token, "MIIEow", "hunter2", "correcthorse"))
-    assert "[REDACTED]" in text
-    assert "user: shelf" in text
+    assert "[REDACTED]" not in text
+    assert f"{WITHHELD}\n{WITHHELD}\nuser: shelf\n" in text
+    assert f"# Shelf\n\n{WITHHELD}\n" in text
 
 
 def test_a_repository_of_50_000_files_is_bounded_and_what_the_issue_names_is_found(tmp_path: Path) -> None:

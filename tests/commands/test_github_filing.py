@@ -217,6 +217,20 @@ def test_a_link_in_the_place_of_the_document_is_not_published(world: World, hub:
     assert [issue["title"] for issue in hub.filed("acme/shop")] == ["Reminders for list 2"]
 
 
+@pytest.mark.parametrize("key", [TOKEN, "sk-ant-api03-Zm9vYmFyYmF6cXV4-Zm9vYmFyYmF6cXV4_AA"])
+def test_an_issue_with_a_key_is_not_published(world: World, hub: Hub, key: str) -> None:
+    assert world.run("issue-workflow", "--all").code == 0
+    path = world.repo / "docs/issues/1.md"
+    head, heading, rest = path.read_text("utf-8").partition("## Objective")
+    path.write_text(f"{head}The key is {key}.\n\n{heading}{rest}", "utf-8")
+    line = head.count("\n") + 1
+    ended = file_all(world)
+    assert ended.code == 75
+    assert f"docs/issues/1.md, line {line}: holds a key, or what looks like one" in ended.stdout
+    assert key not in ended.text
+    assert [issue["title"] for issue in hub.filed("acme/shop")] == ["Reminders for list 2"]
+
+
 def test_a_damaged_record_of_a_filing_is_not_taken_for_none(world: World, hub: Hub) -> None:
     assert file_all(world).code == 0
     (record,) = (world.home / "filings").rglob("issue_1.json")

@@ -8,12 +8,13 @@ import os
 import re
 import subprocess
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, quote_plus
 
+from agentos.keys import fingerprint
 from agentos.providers.offline.drafter import write_draft
 from agentos.workers.cradle import PASSED_ON
 from tests.faults import market
@@ -28,8 +29,10 @@ IN_FILE = "canary-Hy4/mN0+Vb6=Zc3~Ls1-reviewer"
 REFUSED = "canary-Uj9/eD2+Wk7=Xa5~Gf0-refused"
 CANARIES = (IN_ENVIRONMENT, IN_FILE, REFUSED)
 MARK = "[REDACTED]"
-ITEMS = 5
+ITEMS = 6
 FAILING = 3
+ECHOED = {"1": "lld.draft", "6": "lld.review"}
+"""Items of which an answer is full of keys."""
 COPIES = 200
 SET_BY_US = {"PYTHONPATH", "PYTHONUTF8", "LANGGRAPH_STRICT_MSGPACK", "LANGSMITH_TRACING"}
 NOT_SEARCHED = {"keys.toml"}
@@ -88,13 +91,15 @@ def _release(figures: Figures, folder: Path, where: str) -> None:
         )
         told = world.run(*market.command("-vv"), environ=environ)
         figures.expect(told.code == 1, f"{where}: ended with {told.code}: {told.text[-2000:]}")
-        in_json = world.run(*_some("1", "--redo", "--json"), environ=environ)
+        calls = [(call.item, call.purpose) for call in server.ledger.admitted()]
+        in_json = world.run(*_some("2", "--redo", "--json"), environ=environ)
         figures.expect(in_json.code == 0, f"{where}, --json: ended with {in_json.code}: {in_json.text[-2000:]}")
         outputs += [told.text, in_json.text]
         for ending in ENDINGS:
             server.change(fault=[{"kind": "silence", "in_stream": True, "purpose": ending.purpose}])
             outputs.append(_cut_short(figures, world, environ, server, ending, where))
-    _expect_marks(figures, world, told.text, where)
+    _expect_marks(figures, told.text, where)
+    _expect_refusals(figures, world, told.text, calls, where)
     for number, text in enumerate(outputs, start=1):
         _look_into(figures, text.encode(), f"{where}: output {number}")
     _search_files(figures, world, folder, where)
@@ -119,16 +124,17 @@ def _script() -> dict[str, Any]:
     """Return a script whose answers and errors are full of keys; a long row of them is cut wherever a stream is."""
     echo = " ".join(form for secret in CANARIES for form in forms(secret))
     row = " ".join([IN_ENVIRONMENT] * COPIES)
-    answers = []
-    for item in range(1, ITEMS + 1):
-        inputs = {"item": str(item), "issue": ISSUE.format(number=item), "previous_draft": "", "findings": ""}
-        draft = write_draft("lld.draft", inputs).rstrip()
-        answers.append({"purpose": "lld.draft", "item": str(item), "text": f"{draft}\n\nEcho: {echo}\n\n{row}\n"})
+    inputs = {"item": "1", "issue": ISSUE.format(number=1), "previous_draft": "", "findings": ""}
+    draft = write_draft("lld.draft", inputs).rstrip()
+    answers = [
+        {"purpose": purpose, "item": item, "text": f"{draft}\n\nEcho: {echo}\n\n{row}\n"}
+        for item, purpose in ECHOED.items()
+    ]
     said = f"the key {echo} may not do this"
     faults = [
         {"kind": "auth", "key": REFUSED, "message": f"Incorrect API key provided: {said}"},
         {"kind": "bad-request", "item": str(FAILING), "purpose": "lld.draft", "message": said},
-        {"kind": "server-error", "item": "1", "purpose": "lld.review", "at": [1], "message": said},
+        {"kind": "server-error", "item": "5", "purpose": "lld.review", "at": [1], "message": said},
         {"kind": "overloaded", "item": "2", "purpose": "lld.review", "at": [1], "in_stream": True, "message": said},
     ]
     return {"answer": answers, "fault": faults, "latency": 0.2}
@@ -210,14 +216,26 @@ def _search_files(figures: Figures, world: World, folder: Path, where: str) -> N
         _look_into(figures, answer, f"{where}: an answer in the journal")
 
 
-def _expect_marks(figures: Figures, world: World, told: str, where: str) -> None:
-    """Expect that something stands where the keys were: nothing was merely left out."""
-    design = (world.repo / "docs/lld/active/LLD-001.md").read_text("utf-8")
-    figures.expect(design.count(MARK) > COPIES, f"{where}: {design.count(MARK)} marks are in the design")
+def _expect_marks(figures: Figures, told: str, where: str) -> None:
+    """Expect that something stands on the screen where the keys were: nothing was merely left out."""
     (failed,) = [line for line in told.splitlines() if f"[LLD-{FAILING}] FAILED" in line]
     figures.expect(MARK in failed, f"{where}: no mark in {failed!r}")
     refused = [line for line in told.splitlines() if "is refused and not used again" in line]
     figures.expect(len(refused) == 1 and MARK in refused[0], f"{where}: no mark in {refused}")
+
+
+def _expect_refusals(figures: Figures, world: World, told: str, calls: Sequence[tuple[str, str]], where: str) -> None:
+    """Expect that an answer with keys ended its item, was asked for once and is counted, and that its key is named."""
+    names = tuple(fingerprint(provider, secret) for provider in ("openai", "gemini") for secret in CANARIES)
+    for item, purpose in ECHOED.items():
+        (failed,) = [line for line in told.splitlines() if f"[LLD-{item}] FAILED" in line]
+        is_told = "(secret)" in failed and any(name in failed for name in names)
+        figures.expect(is_told, f"{where}: is not told of as secret: {failed!r}")
+        asked = calls.count((item, purpose))
+        figures.expect(asked == 1, f"{where}: the {purpose} of {item} was asked for {asked} times")
+    held = market.read_journal(world, "SELECT cost FROM calls WHERE reason LIKE 'the answer held the key %'")
+    figures.expect(len(held) >= len(ECHOED), f"{where}: the journal tells of {len(held)} answers with a key")
+    figures.expect(all(cost > 0 for (cost,) in held), f"{where}: an answer with a key is not counted: {held}")
 
 
 def _search_git(figures: Figures, world: World, where: str) -> None:
@@ -227,7 +245,7 @@ def _search_git(figures: Figures, world: World, where: str) -> None:
         subprocess.run(["git", "-C", str(world.repo), *arguments], check=True, capture_output=True)
     listing = ["git", "-C", str(world.repo), "cat-file", "--batch-all-objects", "--batch"]
     objects = subprocess.run(listing, check=True, capture_output=True).stdout
-    figures.expect(MARK.encode() in objects, f"{where}: no mark is in git's objects")
+    figures.expect(MARK.encode() not in objects, f"{where}: a document was changed")
     _look_into(figures, objects, f"{where}: git's objects")
 
 

@@ -104,13 +104,13 @@ def test_an_address_that_cannot_be_used_is_refused(address: str) -> None:
 
 
 def test_a_token_comes_from_the_environment_and_is_kept_out_of_texts() -> None:
-    environ = {"GITHUB_TOKEN": "first-token-0001", "GH_TOKEN": "second-token-0002"}
+    environ = {"GITHUB_TOKEN": "first-token-0001abcdef", "GH_TOKEN": "second-token-0002abcdef"}
     token = find_token(environ, "github.com")
     assert token is not None
-    assert (token.secret, token.origin) == ("first-token-0001", "GITHUB_TOKEN")
-    assert "first-token" not in redact("x first-token-0001 y")
+    assert (token.secret, token.origin) == ("first-token-0001abcdef", "GITHUB_TOKEN")
+    assert "first-token" not in redact("x first-token-0001abcdef y")
     assert "first-token" not in repr(token)
-    second = find_token({"GH_TOKEN": "second-token-0002"}, "github.com")
+    second = find_token({"GH_TOKEN": "second-token-0002abcdef"}, "github.com")
     assert second is not None
     assert second.origin == "GH_TOKEN"
 

@@ -15,7 +15,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentos.console.lines import LineHolder
-from agentos.redaction import REDACTED, SHORTEST, Redactor, forms_of, redact, register, registered
+from agentos.redaction import (
+    REDACTED,
+    SHORTEST,
+    Redactor,
+    find_line_to_hide,
+    find_secret,
+    forms_of,
+    is_secret,
+    redact,
+    register,
+    register_key,
+    registered,
+)
 
 MARK = REDACTED.encode()
 untimed = settings(max_examples=200, deadline=None)
@@ -249,10 +261,79 @@ def test_words_that_look_a_little_like_keys_stay(text: str) -> None:
     assert Redactor().redact(text) == text
 
 
-@pytest.mark.parametrize("key", LOOKS.values(), ids=LOOKS)
-def test_a_document_is_freed_only_of_registered_keys(key: str) -> None:
-    other = key[:-1] + "9"
-    assert Redactor(frozenset({key})).redact_registered(f"{key} {other}.") == f"{REDACTED} {other}."
+@untimed
+@given(hidden_keys(), st.text(max_size=20), st.text(max_size=20))
+def test_a_text_that_holds_a_secret_in_any_form_is_found_and_what_only_looks_like_one_is_not(
+    pair: tuple[str, str], before: str, after: str
+) -> None:
+    secret, hidden = pair
+    assert Redactor(frozenset({secret})).find(before + hidden + after) == secret
+    assert Redactor(frozenset({secret + "?"})).find(" ".join(LOOKS.values())) is None
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        *LOOKS.values(),
+        "sk-recorded-0123456789abcdef0123",
+        "0123456789abcdef",
+        "deadbeefdeadbeefcafe",
+        "550e8400-e29b-41d4-a716-446655440000",
+        "canary-7Qw/9Zx+Rt2=Pl5~Kd8-environ",
+        "sk-aaaaaaaaaaaaaaaaaaaaaaaaB",
+        "hf_QwErTyUiOpAsDfGhJk",
+        "gsk_a8b7c6d5e4f3a2b1c0",
+        "1234567890123456",
+        "xkcdqwrtpsdfghjklz",
+    ],
+)
+def test_keys_are_secrets(key: str) -> None:
+    assert is_secret(key)
+    assert is_secret(f" {key}\n")
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        *(
+            "anything",
+            "not-needed",
+            "lm-studio",
+            "EMPTY",
+            "required",
+            "password",
+            "sk-no-key-required",
+            "none",
+            "x",
+            "",
+        ),
+        *("your-api-key-here", "dummy-key-for-local-server", "sk-this-server-asks-for-no-key", "<Your API Key Here>"),
+        *("OPENAI_API_KEY_GOES_HERE", "local/llama.cpp/server-1", "sk-1234", "ollama", "Q7x9Zt", "----------------"),
+    ],
+)
+def test_placeholders_are_no_secrets(key: str) -> None:
+    assert not is_secret(key)
+    before = registered()
+    assert not register_key(key, "openai-1")
+    assert registered() == before
+    assert redact(f"the key is {key}") == f"the key is {key}" or key.startswith("sk-")
+    assert find_secret(f"the key is {key}") == ""
+
+
+def test_a_registered_key_is_found_by_its_name() -> None:
+    assert register_key("sk-found-0123456789abcdef0123", "openai-3fa1c27b")
+    assert find_secret(f"a\nb{base64.b64encode(b'xsk-found-0123456789abcdef0123y').decode()}c") == "openai-3fa1c27b"
+    assert register("a secret without a name 1")
+    name = find_secret("<a secret without a name 1>")
+    assert name.startswith("secret-")
+    assert "without" not in name
+
+
+def test_the_first_line_to_hide_is_found() -> None:
+    assert register("sk-lines-0123456789abcdef0123")
+    assert find_line_to_hide("a\nsk-lines-0123456789abcdef0123\n") == 2
+    assert find_line_to_hide(f"a\n\n{LOOKS['a GitHub token']}") == 3
+    assert find_line_to_hide("a\nsk-lines-0123456\n") == 0
 
 
 def test_colours_do_not_hide_a_secret() -> None:

@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import islice
 
 from agentos.documents.failures import FailurePath, failure_paths
-from agentos.documents.hazards import redact, unsafe_path
+from agentos.documents.hazards import unsafe_path
 from agentos.documents.headings import split_label
 from agentos.documents.issue import FileChange, Issue, Scenario, parse_issue
 from agentos.documents.words import Figure, WordIndex, code_spans, figures, keywords, likeness, same_figures, share
@@ -249,8 +249,8 @@ def measured_promises(text: str) -> list[Figure]:
 
 
 def make_blueprint(item: str, text: str) -> Blueprint:
-    """Gather a blueprint from the text of an issue; credentials in it go no further."""
-    return Blueprint(item, defuse(parse_issue(redact(text))))
+    """Gather a blueprint from the text of an issue."""
+    return Blueprint(item, defuse(parse_issue(text)))
 
 
 def _is_said(text: str, criteria: tuple[str, ...], index: WordIndex) -> bool:

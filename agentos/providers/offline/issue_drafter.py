@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from agentos.documents.brief import Brief, parse_brief
 from agentos.documents.findings import Finding
-from agentos.documents.hazards import redact
 from agentos.documents.markdown import scan, sections, split_lines
 from agentos.documents.words import code_spans
 from agentos.providers.offline.blueprint import looks_like_path
@@ -43,7 +42,7 @@ _WISHING = ("i want to ", "we want to ", "we want ", "i want ", "please ", "it s
 
 def draft_issue(item: str, text: str) -> str:
     """Return a whole issue with the parts that a design is made from."""
-    brief = _bounded(defuse(parse_brief(redact(text))))
+    brief = _bounded(defuse(parse_brief(text)))
     role = find_role(brief)
     title = brief.title or "Untitled brief"
     parts = [
@@ -79,9 +78,9 @@ def _bounded(brief: Brief) -> Brief:
 
 def revise_issue(previous: str, text: str, findings: Sequence[Finding]) -> str:
     """Return the previous draft with what the findings name mended where a rule can."""
-    brief = defuse(parse_brief(redact(text)))
+    brief = defuse(parse_brief(text))
     role = find_role(brief)
-    issue = redact(previous)
+    issue = previous
     for finding in findings:
         if finding.id == "failure-scenario":
             issue = _append_to(issue, "UX Flow", _failure_paths(brief, role))

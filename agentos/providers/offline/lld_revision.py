@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from agentos.documents.bounds import bounds
 from agentos.documents.findings import Finding
-from agentos.documents.hazards import redact, unsafe_path
+from agentos.documents.hazards import unsafe_path
 from agentos.documents.lld import Lld, parse_lld
 from agentos.documents.markdown import Kind, split_lines
 from agentos.documents.tables import render_row, split_row, tables
@@ -34,7 +34,7 @@ _TEXT_RULES = ("criterion", "requirement", "differs", "secret", "no-requirements
 
 def revise_lld(previous: str, blueprint: Blueprint, findings: Sequence[Finding]) -> str:
     """Return the previous draft with what the findings name mended where a rule can."""
-    text = redact(previous)
+    text = previous
     if any(finding.id == "echo" for finding in findings):
         text = _without_echo(text)
     text = _rewrite_sections(text, _sections_to_write(findings), blueprint)
