@@ -19,7 +19,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from agentos.providers import Consumed
+    from agentos.providers import Allowance, Consumed
 
 
 class AgentOSError(Exception):
@@ -53,7 +53,7 @@ class ModelFormat(ItemError):
 
 
 class Sign(StrEnum):
-    """What a failed call is a sign of; decided by status and structured body, never by words in a message."""
+    """What a failed call is a sign of; decided by status and structured body, by words only where there is no other."""
 
     RATE_LIMIT = "rate-limit"
     """The quota group has to rest for a while."""
@@ -94,8 +94,9 @@ class ProviderError(AgentOSError):
 
     `failure` is the class that the item is reported under if it comes to that; `delay` is how many seconds the
     provider itself asked to wait, None when it did not say. The limits are what it says a minute may have, 0 when it
-    does not say. `consumed` is what the call used up; None means what is usual for its sign: nothing for a refusal,
-    anything up to the reservation for an answer that was lost or could not be used.
+    does not say; `allowance` is what its headers say of them. `consumed` is what the call used up; None means what is
+    usual for its sign: nothing for a refusal, anything up to the reservation for an answer that was lost or could not
+    be used.
     """
 
     def __init__(
@@ -108,8 +109,8 @@ class ProviderError(AgentOSError):
         requests_limit: int = 0,
         tokens_limit: int = 0,
         input_limit: int = 0,
-        output_limit: int = 0,
         consumed: Consumed | None = None,
+        allowance: Allowance | None = None,
     ) -> None:
         super().__init__(message)
         self.sign = sign
@@ -117,9 +118,17 @@ class ProviderError(AgentOSError):
         self.requests_limit = requests_limit
         self.tokens_limit = tokens_limit
         self.input_limit = input_limit
-        self.output_limit = output_limit
         self.consumed = consumed
+        self.allowance = allowance
         self.failure = failure or _FAILURES.get(sign, "provider")
+
+    def detached(self) -> ProviderError:
+        """Return the same error without the traceback and the errors that led to it: those may hold a key."""
+        copy = ProviderError(str(self), self.failure, sign=self.sign, delay=self.delay, consumed=self.consumed)
+        copy.requests_limit, copy.tokens_limit = self.requests_limit, self.tokens_limit
+        copy.input_limit = self.input_limit
+        copy.allowance = self.allowance
+        return copy
 
 
 class RateLimited(ProviderError):

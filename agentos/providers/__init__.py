@@ -64,6 +64,11 @@ class Request:
     idle_timeout: float = 120.0
     """Seconds of silence after it that end the call."""
 
+    @property
+    def role(self) -> str:
+        """Who is asked: `reviewer` or `drafter`."""
+        return "reviewer" if self.purpose.endswith(".review") else "drafter"
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:
@@ -108,6 +113,13 @@ class Allowance:
     tokens_limit: int | None = None
     tokens_left: int | None = None
     tokens_reset: float | None = None
+    input_limit: int | None = None
+    """Of tokens of input alone, where the provider counts those of input and output apart."""
+    input_left: int | None = None
+    input_reset: float | None = None
+    output_limit: int | None = None
+    output_left: int | None = None
+    output_reset: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +134,8 @@ class Completion:
     """What the provider said about its limits; of use to the key pool only."""
     cost: int = 0
     """Micro-dollars, as the gateway reckons; a provider does not say."""
+    is_counted: bool = True
+    """Whether the usage is the provider's own count of the whole call, if it counted at all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,15 @@ def read_allowance(headers: Mapping[str, str], now: float) -> Allowance | None:
     now = their_time(found, now)
     allowance = Allowance(
         *_anthropic(found, "requests", now) or _openai(found, "requests"),
-        *_anthropic(found, "tokens", now) or _anthropic(found, "input-tokens", now) or _openai(found, "tokens"),
+        *_anthropic(found, "tokens", now) or _openai(found, "tokens"),
+        *_anthropic(found, "input-tokens", now) or _UNTOLD,
+        *_anthropic(found, "output-tokens", now) or _UNTOLD,
     )
     return None if allowance == Allowance() else allowance
 
 
 _Triple = tuple[int | None, int | None, float | None]
+_UNTOLD: _Triple = (None, None, None)
 
 
 def _anthropic(headers: Mapping[str, str], what: str, now: float) -> _Triple | None:

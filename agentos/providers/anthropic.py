@@ -6,7 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from agentos.providers import Completion, Credential, Provider, Request
+from agentos.providers import Completion, Credential, Provider, Request, Usage
 from agentos.providers.allowance import read_allowance
 from agentos.providers.streaming import (
     Answer,
@@ -16,16 +16,16 @@ from agentos.providers.streaming import (
     count_tokens,
     describe_models,
     find_schema,
-    read_idle_timeout,
     require_model,
 )
+from agentos.providers.waiting import Patience
 
 if TYPE_CHECKING:
+    from agentos.providers.complaints import Terms
     from agentos.providers.connection import Exchange
 
 _NORMAL = frozenset({"end_turn", "stop_sequence"})
 _CUT = frozenset({"max_tokens", "model_context_window_exceeded"})
-_INPUT_COUNTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
 def create(model: str) -> Provider:
@@ -36,7 +36,6 @@ def create(model: str) -> Provider:
         "authorization",
         "Bearer ",
         os.environ.get("ANTHROPIC_BASE_URL", "").strip(),
-        read_idle_timeout(os.environ),
     )
     return AnthropicProvider(require_model("anthropic", model, "claude-opus-4-8"), Line(service, _make_client))
 
@@ -53,27 +52,31 @@ class AnthropicProvider(SdkProvider):
 
     async def complete(self, request: Request, credential: Credential | None) -> Completion:
         """Stream an answer and return it whole."""
-        options: dict[str, Any] = {}
         schema = find_schema(request)
-        if schema:
-            options["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
 
         async def ask(client: Any, exchange: Exchange) -> Completion:
+            async def open_stream(terms: Terms, limit: int) -> Any:
+                options: dict[str, Any] = {}
+                if schema and terms.takes_schema:
+                    options["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
+                return await client.messages.create(
+                    model=self._model,
+                    max_tokens=limit,
+                    messages=[{"role": "user", "content": request.prompt}],
+                    stream=True,
+                    **options,
+                )
+
             exchange.streams = True
-            answer = Answer(exchange.asked, request.max_output_tokens)
-            stream = await client.messages.create(
-                model=self._model,
-                max_tokens=request.max_output_tokens,
-                messages=[{"role": "user", "content": request.prompt}],
-                stream=True,
-                **options,
-            )
+            stream = await self._open(request, credential, exchange, open_stream)
+            answer = exchange.answer
+            assert answer is not None
             async for event in stream:
                 _take(event, answer)
-                exchange.has_begun = True
+                exchange.take(answer)
             return answer.complete(_NORMAL, _CUT, read_allowance(exchange.headers, time.time()))
 
-        return await self._line.ask(credential, self._model, ask)
+        return await self._line.ask(credential, self._model, ask, Patience.of(request))
 
     async def check(self, credential: Credential | None) -> str:
         """Ask for the first model of the list."""
@@ -104,7 +107,17 @@ def _take(event: Any, answer: Answer) -> None:
 
 
 def _take_usage(usage: Any, answer: Answer) -> None:
-    """Counts are totals so far; the last ones told are true."""
-    counts = [getattr(usage, name, None) for name in _INPUT_COUNTS]
-    answer.input_tokens = max(answer.input_tokens, count_tokens(*counts))
-    answer.output_tokens = max(answer.output_tokens, count_tokens(getattr(usage, "output_tokens", None)))
+    """Counts are totals so far; what was told once is not told again in every event."""
+    before = answer.usage
+    cached = max(before.cached_tokens, count_tokens(getattr(usage, "cache_read_input_tokens", None)))
+    written = max(before.cache_written_tokens, count_tokens(getattr(usage, "cache_creation_input_tokens", None)))
+    fresh = count_tokens(getattr(usage, "input_tokens", None))
+    answered = getattr(usage, "output_tokens", None)
+    answer.count(
+        Usage(
+            input_tokens=max(before.input_tokens, fresh + cached + written),
+            output_tokens=before.output_tokens if answered is None else count_tokens(answered),
+            cached_tokens=cached,
+            cache_written_tokens=written,
+        )
+    )

@@ -1,7 +1,12 @@
-"""What a provider's refusal is a sign of, decided by its status and structured body, never by words in a message."""
+"""What a provider's refusal is a sign of.
+
+Its status and its structured body decide. Words decide only where a provider says something in no other way: that the
+money is used up (Anthropic, with the status of a bad request), and what a 403 is about.
+"""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,6 +15,8 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from agentos.errors import ProviderError, Sign
+from agentos.providers import NOTHING
+from agentos.providers.complaints import Complaint, read_complaint
 
 LONGEST_DELAY = 86_400.0
 MOST_WORDS = 300
@@ -23,13 +30,39 @@ _BILLING = frozenset(
         "billing_error",
         "billing_hard_limit_reached",
         "billing_not_active",
+        "budget_exceeded",
         "enforced_spend_limit_reached",
         "insufficient_quota",
     }
 )
 _CAPACITY = "MODEL_CAPACITY_EXHAUSTED"
-_INVALID_KEY = "API_KEY_INVALID"
+_OF_THE_KEY = frozenset(
+    {
+        "CONSUMER_INVALID",
+        "CONSUMER_SUSPENDED",
+        "UNAUTHENTICATED",
+        "account_deactivated",
+        "authentication_error",
+        "invalid_api_key",
+    }
+)
+_OF_THE_MODEL = frozenset({"model_not_found", "permission_error", "PERMISSION_DENIED"})
 _OVERLOADED = (503, 529)
+
+_OUT_OF_CREDIT = re.compile(
+    r"credit balance is too low|(?:insufficient|not enough|out of) (?:credits?|balance|funds)|"
+    r"credits? (?:are|is|has been|have been) (?:depleted|exhausted|used up)|all available credits|have any credits|"
+    r"key limit exceeded",
+    re.IGNORECASE,
+)
+_SPEND_LIMIT = re.compile(r"reached your specified API usage limits.*?regain access on (\d{4}-\d\d-\d\d)", re.DOTALL)
+_BAD_KEY = re.compile(
+    r"(?:api[ _-]?key|access token|credential)s?\b.{0,60}?\b"
+    r"(?:invalid|not valid|incorrect|leaked|revoked|expired|disabled|deactivated|suspended|deleted|not found)",
+    re.IGNORECASE | re.DOTALL,
+)
+_OVERSIZED = re.compile(r"^Request too large for\b")
+_MODERATED = re.compile(r"moderation|flagged|content policy|safety", re.IGNORECASE)
 
 # An error inside a stream that began with status 200 tells its status by name only.
 _STATUS_OF_NAME = {
@@ -84,23 +117,26 @@ def classify(
     asked = asked or Asked()
     error = _error_of(body)
     told = _told_status(status, error)
-    sign = _sign(told, error)
-    header_delay = _header_delay(headers, now)
-    if sign in (Sign.BILLING, Sign.AUTH, Sign.BAD_REQUEST):
-        delay = None
-    elif sign is Sign.QUOTA:
-        # A daily quota comes with a RetryInfo of some seconds, which is not when the quota is renewed.
-        delay = header_delay
-    else:
-        delay = header_delay if header_delay is not None else _retry_info(error)
-    requests, tokens = _told_limits(error) if sign is Sign.RATE_LIMIT else (0, 0)
-    message = _message(status, told, sign, error, asked)
-    return ProviderError(message, sign=sign, delay=delay, requests_limit=requests, tokens_limit=tokens)
+    words = _words_of(error)
+    sign = _sign(told, error, words, asked.model, is_page=_is_page(headers))
+    delay = _delay(sign, error, words, headers, now)
+    requests, tokens, given = _told_limits(error) if sign is Sign.RATE_LIMIT else (0, 0, 0)
+    return ProviderError(
+        _message(status, told, sign, error, asked),
+        sign=sign,
+        delay=delay,
+        requests_limit=requests,
+        tokens_limit=tokens,
+        input_limit=given,
+        # What is refused before any content is not billed; what an error inside a stream cost, the stream shows.
+        consumed=NOTHING if status >= 300 else None,
+    )
 
 
-def refused_parameter(body: object) -> str:
-    """Return the name of the request's parameter that an error body blames, or nothing."""
-    return _text(_error_of(body).get("param"))
+def read_refusal(body: object) -> Complaint:
+    """Return what the body of a refusal finds wrong with the request."""
+    error = _error_of(body)
+    return read_complaint(error, _words_of(error)[:_MOST_CONSIDERED])
 
 
 def clean_words(words: str, secret: str = "", limit: int = MOST_WORDS) -> str:
@@ -170,26 +206,57 @@ def _told_status(status: int, error: Mapping[str, Any]) -> int:
     return next((_STATUS_OF_NAME[name] for name in names if name in _STATUS_OF_NAME), 500)
 
 
-def _sign(status: int, error: Mapping[str, Any]) -> Sign:
+def _sign(status: int, error: Mapping[str, Any], words: str, model: str, *, is_page: bool) -> Sign:
     names = set(_names(error))
-    if names & _BILLING or status == 402:
+    if names & _BILLING or status == 402 or (status in (400, 403, 429) and _OUT_OF_CREDIT.search(words)):
         return Sign.BILLING
     if _CAPACITY in names or status in _OVERLOADED or "overloaded_error" in names:
         return Sign.OVERLOADED
-    if any("PerDay" in quota for quota, _ in _quotas(error)):
+    if any("PerDay" in quota for quota, _ in _quotas(error)) or _SPEND_LIMIT.search(words):
         return Sign.QUOTA
     if status == 429:
-        return Sign.RATE_LIMIT
-    if _INVALID_KEY in names or status in (401, 403):
+        # What is larger than the limit itself never goes through, however long it waits.
+        return Sign.BAD_REQUEST if _OVERSIZED.search(words) else Sign.RATE_LIMIT
+    if status == 401 and _names_the_model(error, names):
+        return Sign.NO_ACCESS
+    if _is_of_the_key(status, names, words, is_page=is_page):
         return Sign.AUTH
+    if status in (403, 404) and _is_of_the_model(error, names, words, model):
+        return Sign.NO_ACCESS
     if status in (408, 409) or status >= 500:
         return Sign.TRANSIENT
     return Sign.BAD_REQUEST
 
 
+def _is_of_the_key(status: int, names: set[str], words: str, *, is_page: bool) -> bool:
+    """Tell whether it is the key that is refused; a proxy's page knows nothing of keys."""
+    if is_page:
+        return False
+    if names & _OF_THE_KEY or any(name.startswith("API_KEY_") for name in names):
+        return True
+    return status == 401 or (status == 403 and bool(_BAD_KEY.search(words)))
+
+
+def _is_of_the_model(error: Mapping[str, Any], names: set[str], words: str, model: str) -> bool:
+    """Tell whether this key may not use this model; a prompt that is refused would be so with any key."""
+    if _MODERATED.search(words):
+        return False
+    is_named = bool(model) and model in words
+    return is_named or bool(names & _OF_THE_MODEL) or _names_the_model(error, names)
+
+
+def _names_the_model(error: Mapping[str, Any], names: set[str]) -> bool:
+    return error.get("param") == "model" or any(name.endswith("model_access_denied") for name in names)
+
+
+def _is_page(headers: Mapping[str, str]) -> bool:
+    kinds = [value for name, value in headers.items() if name.lower() == "content-type"]
+    return any("html" in kind.lower() for kind in kinds)
+
+
 def _names(error: Mapping[str, Any]) -> Iterator[str]:
     """Yield the machine-readable names in an error: its type and code, and those in its details."""
-    for field in ("type", "code"):
+    for field in ("type", "code", "status"):
         yield _text(error.get(field))
     for detail in _details(error):
         yield _text(detail.get("error_code"))
@@ -213,17 +280,18 @@ def _quotas(error: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield from ((_text(entry.get("quotaId")), _text(entry.get("quotaValue"))) for entry in entries)
 
 
-def _told_limits(error: Mapping[str, Any]) -> tuple[int, int]:
-    """Return how many requests and tokens a minute may have, 0 for what is not said."""
-    requests = tokens = 0
+def _told_limits(error: Mapping[str, Any]) -> tuple[int, int, int]:
+    """Return how many requests, tokens, and tokens of input a minute may have, 0 for what is not said."""
+    limits = {"requests": 0, "tokens": 0, "input": 0}
     for quota, value in _quotas(error):
         # More digits than any limit has are a hostile server's.
         limit = int(value) if "PerMinute" in quota and value.isdecimal() and len(value) <= _MOST_DIGITS else 0
-        if "Tokens" in quota:
-            tokens = min(tokens or limit, limit) or tokens
-        else:
-            requests = min(requests or limit, limit) or requests
-    return requests, tokens
+        kind = "requests"
+        if "Token" in quota:
+            kind = "input" if "Input" in quota else "tokens"
+        if limit:
+            limits[kind] = min(limits[kind] or limit, limit)
+    return limits["requests"], limits["tokens"], limits["input"]
 
 
 def _is_of_type(detail: Mapping[str, Any], name: str) -> bool:
@@ -236,6 +304,21 @@ def _retry_info(error: Mapping[str, Any]) -> float | None:
             seconds = parse_number(_text(detail.get("retryDelay")).removesuffix("s"))
             return None if seconds is None else bound_delay(seconds)
     return None
+
+
+def _delay(sign: Sign, error: Mapping[str, Any], words: str, headers: Mapping[str, str], now: float) -> float | None:
+    """Return how many seconds the provider asks to wait."""
+    if sign in (Sign.BILLING, Sign.AUTH, Sign.NO_ACCESS, Sign.BAD_REQUEST):
+        return None
+    told = _header_delay(headers, now)
+    if told is not None:
+        return told
+    if sign is not Sign.QUOTA:
+        return _retry_info(error)
+    # A daily quota comes with a RetryInfo of some seconds, which is not when the quota is renewed.
+    day = _SPEND_LIMIT.search(words)
+    moment = parse_moment(day[1]) if day else None
+    return None if moment is None else bound_delay(moment - now)
 
 
 def _header_delay(headers: Mapping[str, str], now: float) -> float | None:
@@ -279,7 +362,7 @@ def parse_moment(text: object) -> float | None:
 
 
 def _message(status: int, told: int, sign: Sign, error: Mapping[str, Any], asked: Asked) -> str:
-    words = clean_words(_text(error.get("message")), asked.secret)
+    words = clean_words(_words_of(error), asked.secret)
     name = _text(error.get("type")) or _text(error.get("status")) or _text(error.get("code"))
     label = clean_words(f"{told} {name}", asked.secret, 80)
     model = clean_words(asked.model, asked.secret, 100)
@@ -289,11 +372,27 @@ def _message(status: int, told: int, sign: Sign, error: Mapping[str, Any], asked
         said = f"{asked.provider} broke off with an error ({label})"
     elif sign is Sign.AUTH:
         said = f"{asked.provider} refused the key ({label})"
+    elif sign is Sign.NO_ACCESS and told == 403:
+        said = f"{asked.provider} does not let this key use {model or 'the model'} ({label})"
     elif told == 404 and model:
         said = f"{asked.provider} has no model {model!r} at this address ({label})"
     else:
         said = f"{asked.provider} answered {label}"
     return f"{said}: {words}" if words else said
+
+
+def _words_of(error: Mapping[str, Any]) -> str:
+    """Return what an error says for people; FastAPI's servers say it as a text or a list under `detail`."""
+    if message := _text(error.get("message")) or _text(error.get("detail")):
+        return message
+    detail = error.get("detail")
+    entries = [entry for entry in detail[:_MOST_ENTRIES] if isinstance(entry, dict)] if isinstance(detail, list) else []
+    said = []
+    for entry in entries:
+        place = entry.get("loc")
+        parts = [str(part) for part in place] if isinstance(place, list) else []
+        said.append(": ".join(filter(None, (".".join(parts), _text(entry.get("msg"))))))
+    return "; ".join(said)
 
 
 def _is_control(letter: str) -> bool:

@@ -5,6 +5,7 @@ Import this off the event loop: it loads the HTTP library.
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import ssl
 import time
@@ -12,12 +13,20 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import httpx2
 
 from agentos.errors import ProviderError, Sign
-from agentos.providers import on_sending
-from agentos.providers.classify import Asked, classify, clean_words, refused_parameter
+from agentos.providers import NOTHING, UNKNOWN, Consumed, on_sending
+from agentos.providers.allowance import read_allowance
+from agentos.providers.classify import Asked, classify, clean_words, read_refusal
+from agentos.providers.complaints import Complaint
+from agentos.providers.waiting import USUAL, SilenceWatch
+
+if TYPE_CHECKING:
+    from agentos.providers.streaming import Answer
 
 CONNECT_TIMEOUT = 15.0
 STREAM_LIMIT = 256_000_000
@@ -28,6 +37,20 @@ ERROR_LIMIT = 1_000_000
 # Environment variables can make an SDK send a key of its own choice in any of these.
 _KEY_HEADERS = ("authorization", "api-key", "x-api-key", "x-goog-api-key")
 _LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
+# Silence is counted by the watch of the call, which knows a suspended process from a silent server.
+_TIMEOUT = httpx2.Timeout(None, connect=CONNECT_TIMEOUT)
+
+_NEVER_SENT = (
+    httpx2.ConnectError,
+    httpx2.ConnectTimeout,
+    httpx2.PoolTimeout,
+    httpx2.ProxyError,
+    httpx2.UnsupportedProtocol,
+    httpx2.InvalidURL,
+    httpx2.LocalProtocolError,
+    httpx2.WriteError,
+)
+"""Errors before a whole request has reached the server, so that there is nothing to bill."""
 
 
 @dataclass(slots=True)
@@ -35,13 +58,26 @@ class Exchange:
     """What one call sent and received; lets the call end its connection whatever the SDK does."""
 
     asked: Asked
+    watch: SilenceWatch = field(default_factory=lambda: SilenceWatch(USUAL))
     responses: list[httpx2.Response] = field(default_factory=list)
+    answer: Answer | None = None
+    """The answer as far as it has come."""
     has_begun: bool = False
     """Whether a part of the answer was understood."""
     streams: bool = False
     """Whether a stream is asked for."""
-    refused_parameter: str = ""
-    """What a server blamed that answered 400."""
+    complaint: Complaint | None = None
+    """What a server finds wrong with the request that it has just refused."""
+
+    def take(self, answer: Answer) -> None:
+        """Note that a part of the answer was understood."""
+        self.has_begun = True
+        if answer.has_text:
+            self.watch.begin()
+
+    def consumed(self) -> Consumed:
+        """Return what a call that was sent and failed has consumed, as far as that can be seen."""
+        return self.answer.consumed() if self.answer is not None and self.has_begun else UNKNOWN
 
     @property
     def headers(self) -> httpx2.Headers:
@@ -65,15 +101,9 @@ class Edge:
     secret: str = field(repr=False)
     key_header: str
     key_prefix: str
-    idle_timeout: float
-
-    @property
-    def timeout(self) -> httpx2.Timeout:
-        """Return the limits on reaching the server and on its silence; there is none on the whole."""
-        return httpx2.Timeout(self.idle_timeout, connect=CONNECT_TIMEOUT, pool=None)
 
     async def prepare(self, request: httpx2.Request) -> None:
-        """Let the key be the one that was leased, and the timeout one on idleness alone."""
+        """Let the key be the one that was leased, and the timeout ours."""
         mine = (self.secret, f"{self.key_prefix}{self.secret}")
         for name in _KEY_HEADERS:
             if request.headers.get(name) not in mine:
@@ -82,27 +112,32 @@ class Edge:
             request.headers[self.key_header] = mine[1]
         # Compressed, a small answer could become a huge one behind the limits.
         request.headers["accept-encoding"] = "identity"
-        request.extensions["timeout"] = self.timeout.as_dict()
+        request.extensions["timeout"] = _TIMEOUT.as_dict()
         on_sending.get()()
 
     async def inspect(self, response: httpx2.Response) -> None:
         """Refuse what is no answer of the API, and bound what is."""
         exchange = current_exchange.get()
         exchange.responses.append(response)
+        exchange.watch.hear()
         if not 200 <= response.status_code < 300:
             body = _parse(await _read_start(response))
-            exchange.refused_parameter = refused_parameter(body) if response.status_code == 400 else ""
-            raise classify(response.status_code, body, response.headers, time.time(), exchange.asked)
+            refusal = classify(response.status_code, body, response.headers, time.time(), exchange.asked)
+            complaint = read_refusal(body)
+            if refusal.sign is Sign.BAD_REQUEST or complaint.is_about_length:
+                exchange.complaint = complaint
+            refusal.allowance = read_allowance(response.headers, time.time())
+            raise refusal
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         is_json = kind.endswith("json")
         if _is_compressed(response):
-            raise not_the_api(exchange.asked, f"{kind}, compressed")
+            raise not_the_api(exchange.asked, f"{kind}, compressed", UNKNOWN)
         if is_json and exchange.streams:
             raise await _explain_single(response, exchange.asked)
         if kind and not is_json and kind != "text/event-stream":
             raise not_the_api(exchange.asked, kind)
         most_lines = EVENT_LIMIT if is_json else EVENT_LINES
-        response.stream = _BoundedStream(response.stream, exchange.asked.provider, most_lines)
+        response.stream = _BoundedStream(response.stream, exchange, most_lines)
 
 
 async def _explain_single(response: httpx2.Response, asked: Asked) -> ProviderError:
@@ -111,53 +146,75 @@ async def _explain_single(response: httpx2.Response, asked: Asked) -> ProviderEr
     first = body[0] if isinstance(body, list) and body else body
     if isinstance(first, dict) and first.get("error"):
         return classify(200, body, response.headers, time.time(), asked)
-    return not_the_api(asked, "one JSON document, no stream")
+    # A whole answer of a server that does not stream: it has worked for it.
+    return not_the_api(asked, "one JSON document, no stream", UNKNOWN)
 
 
-def make_http_client(edge: Edge, verify: ssl.SSLContext) -> httpx2.AsyncClient:
+def make_http_client(edge: Edge, verify: ssl.SSLContext, base_url: str) -> httpx2.AsyncClient:
     """Return a client for one key: it follows no redirect, as a key must not travel to another address."""
     return httpx2.AsyncClient(
         verify=verify,
         limits=_LIMITS,
-        timeout=edge.timeout,
+        timeout=_TIMEOUT,
         event_hooks={"request": [edge.prepare], "response": [edge.inspect]},
+        # The proxies of the environment are for the network: a server on this machine is asked directly.
+        trust_env=not is_loopback(base_url),
     )
 
 
-def not_the_api(asked: Asked, what: str) -> ProviderError:
+def is_loopback(url: str) -> bool:
+    """Tell whether an address is one of this machine itself."""
+    try:
+        host = urlsplit(url).hostname or ""
+        return host == "localhost" or host.endswith(".localhost") or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def not_the_api(asked: Asked, what: str, consumed: Consumed = NOTHING) -> ProviderError:
     """Return the error for an answer that no API of this kind gives."""
     shown = clean_words(what, asked.secret, 80)
     return ProviderError(
-        f"{asked.provider} answered something that is not the API ({shown}): check the base URL", sign=Sign.BAD_REQUEST
+        f"{asked.provider} answered something that is not the API ({shown}): check the base URL",
+        sign=Sign.BAD_REQUEST,
+        consumed=consumed,
     )
 
 
-def convert(error: Exception, exchange: Exchange, idle_timeout: float) -> ProviderError:
+def convert(error: Exception, exchange: Exchange) -> ProviderError:
     """Return an error of ours for whatever an SDK raised, with nothing of the SDK's attached to it."""
-    who = exchange.asked.provider
     chain = _chain(error)
+    converted = _convert(error, chain, exchange)
+    if converted.consumed is None:
+        is_unsent = any(isinstance(link, _NEVER_SENT) for link in chain)
+        converted.consumed = NOTHING if is_unsent else exchange.consumed()
+    return converted
+
+
+def _convert(error: Exception, chain: list[BaseException], exchange: Exchange) -> ProviderError:
+    who = exchange.asked.provider
     for link in chain:
         if isinstance(link, ProviderError):
-            return ProviderError(str(link), link.failure, sign=link.sign, delay=link.delay)
+            return link.detached()
     for link in chain:
         if isinstance(link, httpx2.ConnectTimeout):
             return ProviderError(f"{who} could not be reached within {CONNECT_TIMEOUT:g} s")
-        if isinstance(link, httpx2.TimeoutException):
-            return ProviderError(f"{who} gave no sign of life for {idle_timeout:g} s")
         if isinstance(link, httpx2.UnsupportedProtocol | httpx2.InvalidURL | httpx2.LocalProtocolError):
             return ProviderError(f"{who} cannot be asked at this address: check the base URL", sign=Sign.BAD_REQUEST)
-        if isinstance(link, httpx2.ConnectError):
+        if isinstance(link, httpx2.ConnectError | httpx2.ProxyError):
             return ProviderError(f"{who} could not be reached: {clean_words(str(link), exchange.asked.secret, 120)}")
+        if isinstance(link, TimeoutError):
+            return ProviderError(f"{who} {exchange.watch.silence.describe_end()}")
         if isinstance(link, httpx2.RequestError | OSError):
             return ProviderError(f"{who}: the connection was cut off ({type(link).__name__})")
     body = _error_body(chain)
     if body is not None:
         return classify(200, body, exchange.headers, time.time(), exchange.asked)
     if not exchange.responses:
-        return ProviderError(f"{who} could not be asked ({type(error).__name__})")
+        return ProviderError(f"{who} could not be asked ({type(error).__name__})", consumed=NOTHING)
     if exchange.has_begun:
         return ProviderError(f"{who}: the answer was cut off or garbled ({type(error).__name__})")
-    return not_the_api(exchange.asked, type(error).__name__)
+    return not_the_api(exchange.asked, type(error).__name__, UNKNOWN)
 
 
 def _chain(error: BaseException | None) -> list[BaseException]:
@@ -213,9 +270,9 @@ class _BoundedStream(httpx2.AsyncByteStream):
     pieces or lines: so it is passed on in one piece, and its lines are counted.
     """
 
-    def __init__(self, inner: object, who: str, most_lines: int) -> None:
+    def __init__(self, inner: object, exchange: Exchange, most_lines: int) -> None:
         self._inner = inner
-        self._who = who
+        self._exchange = exchange
         self._most_lines = most_lines
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -223,6 +280,7 @@ class _BoundedStream(httpx2.AsyncByteStream):
         held = bytearray()
         total = lines = 0
         async for chunk in self._inner:
+            self._exchange.watch.hear()
             known = len(held)
             held += chunk
             total += len(chunk)
@@ -230,7 +288,7 @@ class _BoundedStream(httpx2.AsyncByteStream):
             first = ends[0] if ends else len(held)
             lines += _count_lines(held, known, first)
             if total > STREAM_LIMIT or first > EVENT_LIMIT or lines > self._most_lines:
-                raise too_long(self._who)
+                raise too_long(self._exchange.asked.provider)
             if ends:
                 yield bytes(held[: ends[1]])
                 del held[: ends[1]]

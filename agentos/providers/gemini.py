@@ -8,7 +8,7 @@ from contextlib import aclosing
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from agentos.providers import Completion, Credential, Provider, Request
+from agentos.providers import Completion, Credential, Provider, Request, Usage
 from agentos.providers.allowance import read_allowance
 from agentos.providers.streaming import (
     Answer,
@@ -18,11 +18,12 @@ from agentos.providers.streaming import (
     count_tokens,
     describe_models,
     find_schema,
-    read_idle_timeout,
     require_model,
 )
+from agentos.providers.waiting import Patience
 
 if TYPE_CHECKING:
+    from agentos.providers.complaints import Terms
     from agentos.providers.connection import Exchange
 
 _NORMAL = frozenset({"STOP"})
@@ -38,7 +39,6 @@ def create(model: str) -> Provider:
         "x-goog-api-key",
         "",
         os.environ.get("GOOGLE_GEMINI_BASE_URL", "").strip(),
-        read_idle_timeout(os.environ),
     )
     return GeminiProvider(require_model("gemini", model, "gemini-3-pro"), Line(service, _make_client))
 
@@ -51,6 +51,8 @@ def _make_client(sdk: Any, secret: str, base_url: str, http_client: Any) -> Any:
     httpx2 = import_module("httpx2")
     options = sdk.types.HttpOptions(
         base_url=base_url or None,
+        # The names that end in `-latest` and the newest models are in this version only.
+        api_version="v1beta",
         httpx_async_client=http_client,
         httpx_client=httpx2.Client(transport=httpx2.BaseTransport()),
         retry_options=sdk.types.HttpRetryOptions(attempts=1),
@@ -64,29 +66,33 @@ class GeminiProvider(SdkProvider):
 
     async def complete(self, request: Request, credential: Credential | None) -> Completion:
         """Stream an answer and return it whole."""
-        # Both automatic features would send paid requests that nobody asked for.
-        config: dict[str, Any] = {
-            "max_output_tokens": request.max_output_tokens,
-            "automatic_function_calling": {"disable": True},
-            "automatic_continuation": False,
-        }
         schema = find_schema(request)
-        if schema:
-            config |= {"response_mime_type": "application/json", "response_json_schema": schema}
 
         async def ask(client: Any, exchange: Exchange) -> Completion:
+            async def open_stream(terms: Terms, limit: int) -> Any:
+                # Both automatic features would send paid requests that nobody asked for.
+                config: dict[str, Any] = {
+                    "max_output_tokens": limit,
+                    "automatic_function_calling": {"disable": True},
+                    "automatic_continuation": False,
+                }
+                if schema and terms.takes_schema:
+                    config |= {"response_mime_type": "application/json", "response_json_schema": schema}
+                return await client.aio.models.generate_content_stream(
+                    model=self._model, contents=request.prompt, config=config
+                )
+
             exchange.streams = True
-            answer = Answer(exchange.asked, request.max_output_tokens)
-            stream = await client.aio.models.generate_content_stream(
-                model=self._model, contents=request.prompt, config=config
-            )
+            stream = await self._open(request, credential, exchange, open_stream)
+            answer = exchange.answer
+            assert answer is not None
             async with aclosing(stream) as chunks:
                 async for chunk in chunks:
                     _take(chunk, answer)
-                    exchange.has_begun = True
+                    exchange.take(answer)
             return answer.complete(_NORMAL, _CUT, read_allowance(exchange.headers, time.time()))
 
-        return await self._line.ask(credential, self._model, ask)
+        return await self._line.ask(credential, self._model, ask, Patience.of(request))
 
     async def check(self, credential: Credential | None) -> str:
         """Ask for the first model of the list."""
@@ -106,12 +112,21 @@ def _take(chunk: Any, answer: Answer) -> None:
     if feedback and feedback.block_reason:
         words = feedback.block_reason_message or _name(feedback.block_reason)
         answer.refusal = f"the prompt was blocked, {words}"
-    if chunk.usage_metadata:
-        usage = chunk.usage_metadata
-        answer.input_tokens = count_tokens(usage.prompt_token_count, usage.tool_use_prompt_token_count)
-        answer.output_tokens = count_tokens(usage.candidates_token_count, usage.thoughts_token_count)
     if chunk.candidates:
         _take_candidate(chunk.candidates[0], answer)
+    if chunk.usage_metadata:
+        answer.count(_read_usage(chunk.usage_metadata))
+
+
+def _read_usage(usage: Any) -> Usage:
+    given = count_tokens(usage.prompt_token_count, usage.tool_use_prompt_token_count)
+    written = count_tokens(usage.candidates_token_count, usage.thoughts_token_count)
+    return Usage(
+        input_tokens=given,
+        # Some models count their thoughts in the total only.
+        output_tokens=max(written, count_tokens(usage.total_token_count) - given),
+        cached_tokens=count_tokens(usage.cached_content_token_count),
+    )
 
 
 def _take_candidate(candidate: Any, answer: Answer) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from agentos.providers import Completion, Credential, Provider, Request
+from agentos.providers import Completion, Credential, Provider, Request, Usage
 from agentos.providers.allowance import read_allowance
+from agentos.providers.complaints import Terms
 from agentos.providers.streaming import (
     Answer,
     Line,
@@ -18,9 +19,9 @@ from agentos.providers.streaming import (
     count_tokens,
     describe_models,
     find_schema,
-    read_idle_timeout,
     require_model,
 )
+from agentos.providers.waiting import Patience
 
 if TYPE_CHECKING:
     from agentos.providers.connection import Exchange
@@ -29,33 +30,9 @@ if TYPE_CHECKING:
 _NORMAL = frozenset({"stop", "eos_token"})
 _CUT = frozenset({"length", "model_length"})
 _OWN_HOSTS = ("openai.com", "openai.azure.com")
-_LIMIT_NAMES = ("max_completion_tokens", "max_tokens")
-
-
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """What a server understands."""
-
-    limit_name: str
-    takes_schema: bool = True
-
-    def without(self, parameter: str) -> Dialect:
-        """Return the dialect that does without a parameter that the server refused; itself when there is none."""
-        if parameter.partition(".")[0] == "response_format":
-            return replace(self, takes_schema=False)
-        if parameter in _LIMIT_NAMES:
-            return replace(self, limit_name=_LIMIT_NAMES[1 - _LIMIT_NAMES.index(self.limit_name)])
-        return self
-
-
-def guess_dialect(base_url: str) -> Dialect:
-    """Guess by its address what a server understands."""
-    try:
-        host = urlsplit(base_url).hostname or ""
-    except ValueError:
-        host = ""
-    is_own = not base_url or any(host == own or host.endswith(f".{own}") for own in _OWN_HOSTS)
-    return Dialect("max_completion_tokens" if is_own else "max_tokens")
+_MICRO = 1_000_000
+_MOST_DOLLARS = 1_000_000.0
+"""No call costs more than this, whatever a server says."""
 
 
 def create(model: str) -> Provider:
@@ -66,7 +43,6 @@ def create(model: str) -> Provider:
         "authorization",
         "Bearer ",
         os.environ.get("OPENAI_BASE_URL", "").strip(),
-        read_idle_timeout(os.environ),
         placeholder="none",
     )
     return OpenAIProvider(require_model("openai", model, "gpt-5.5"), Line(service, _make_client))
@@ -82,49 +58,44 @@ def _make_client(sdk: Any, secret: str, base_url: str, http_client: Any) -> Any:
 class OpenAIProvider(SdkProvider):
     """Ask one model of an OpenAI-compatible server."""
 
-    def __init__(self, model: str, line: Line) -> None:
-        super().__init__(model, line)
-        self._dialects: dict[str, Dialect] = {}
-
     async def complete(self, request: Request, credential: Credential | None) -> Completion:
-        """Stream an answer and return it whole, leaving out once what the server does not know."""
-        address = self._line.address_of(credential)
+        """Stream an answer and return it whole."""
         schema = find_schema(request)
 
         async def ask(client: Any, exchange: Exchange) -> Completion:
+            async def open_stream(terms: Terms, limit: int) -> Any:
+                options: dict[str, Any] = {terms.limit_name: limit}
+                if schema and terms.takes_schema:
+                    form = {"name": request.schema, "strict": True, "schema": schema}
+                    options["response_format"] = {"type": "json_schema", "json_schema": form}
+                if terms.takes_stream_options:
+                    options["stream_options"] = {"include_usage": True}
+                return await client.chat.completions.create(
+                    model=self._model,
+                    messages=[{"role": "user", "content": request.prompt}],
+                    stream=True,
+                    **options,
+                )
+
             exchange.streams = True
-            dialect = self._dialects.get(address) or guess_dialect(address)
-            try:
-                stream = await self._open(client, request, schema, dialect)
-            except Exception:
-                spoken = dialect.without(exchange.refused_parameter)
-                if spoken == dialect:
-                    raise
-                stream = None
-            if stream is None:
-                exchange.refused_parameter = ""
-                stream = await self._open(client, request, schema, spoken)
-                self._dialects[address] = spoken
-            answer = Answer(exchange.asked, request.max_output_tokens)
+            stream = await self._open(request, credential, exchange, open_stream)
+            answer = exchange.answer
+            assert answer is not None
             async for chunk in stream:
                 _take(chunk, answer)
-                exchange.has_begun = True
+                exchange.take(answer)
             return answer.complete(_NORMAL, _CUT, read_allowance(exchange.headers, time.time()))
 
-        return await self._line.ask(credential, self._model, ask)
+        return await self._line.ask(credential, self._model, ask, Patience.of(request))
 
-    async def _open(self, client: Any, request: Request, schema: dict[str, Any] | None, dialect: Dialect) -> Any:
-        options: dict[str, Any] = {dialect.limit_name: request.max_output_tokens}
-        if schema and dialect.takes_schema:
-            form = {"name": request.schema, "strict": True, "schema": schema}
-            options["response_format"] = {"type": "json_schema", "json_schema": form}
-        return await client.chat.completions.create(
-            model=self._model,
-            messages=[{"role": "user", "content": request.prompt}],
-            stream=True,
-            stream_options={"include_usage": True},
-            **options,
-        )
+    def _first_terms(self, address: str) -> Terms:
+        """Guess by its address what a server understands."""
+        try:
+            host = urlsplit(address).hostname or ""
+        except ValueError:
+            host = ""
+        is_own = not address or any(host == own or host.endswith(f".{own}") for own in _OWN_HOSTS)
+        return Terms(limit_name="max_completion_tokens" if is_own else "max_tokens", is_lookalike=not is_own)
 
     async def check(self, credential: Credential | None) -> str:
         """Ask for the list of models."""
@@ -139,12 +110,13 @@ class OpenAIProvider(SdkProvider):
 
 def _take(chunk: Any, answer: Answer) -> None:
     answer.model = chunk.model or answer.model
+    if chunk.choices:
+        _take_choice(chunk.choices[0], answer)
     if chunk.usage:
-        answer.input_tokens = count_tokens(chunk.usage.prompt_tokens)
-        answer.output_tokens = count_tokens(chunk.usage.completion_tokens)
-    if not chunk.choices:
-        return
-    choice = chunk.choices[0]
+        answer.count(_read_usage(chunk.usage))
+
+
+def _take_choice(choice: Any, answer: Answer) -> None:
     if choice.delta:
         answer.add(choice.delta.content)
         if choice.delta.refusal:
@@ -153,3 +125,23 @@ def _take(chunk: Any, answer: Answer) -> None:
         answer.finish = str(choice.finish_reason)
         if answer.finish == "content_filter":
             answer.refusal = answer.refusal or "the content filter stopped the answer"
+
+
+def _read_usage(usage: Any) -> Usage:
+    details = getattr(usage, "prompt_tokens_details", None)
+    given = count_tokens(usage.prompt_tokens)
+    return Usage(
+        input_tokens=given,
+        # Some servers count thinking in the total only.
+        output_tokens=max(count_tokens(usage.completion_tokens), count_tokens(usage.total_tokens) - given),
+        cached_tokens=count_tokens(getattr(details, "cached_tokens", None)),
+        cache_written_tokens=count_tokens(getattr(details, "cache_write_tokens", None)),
+        cost=_read_cost(getattr(usage, "cost", None)),
+    )
+
+
+def _read_cost(dollars: object) -> int | None:
+    """Return what the server says that the call costs, in micro-dollars, rounded up."""
+    if isinstance(dollars, bool) or not isinstance(dollars, int | float) or not 0 <= dollars <= _MOST_DOLLARS:
+        return None
+    return math.ceil(round(dollars * _MICRO, 3))

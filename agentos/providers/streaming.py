@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import ssl
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from agentos.documents.verdict import VERDICT_SCHEMA
 from agentos.errors import ProviderError, Sign, UsageError
-from agentos.providers import Allowance, Completion, Credential, Request, Usage
+from agentos.providers import NOTHING, Allowance, Completion, Consumed, Credential, Request, Usage
 from agentos.providers.classify import Asked, clean_words
+from agentos.providers.complaints import SHORTEST_OUTPUT, Terms, too_long_prompt
+from agentos.providers.tokens import least_tokens
+from agentos.providers.waiting import USUAL, Patience, SilenceWatch
 
 if TYPE_CHECKING:
     from agentos.providers.connection import Exchange
 
-IDLE_TIMEOUT = 120.0
-IDLE_VARIABLE = "AGENTOS_IDLE_TIMEOUT"
+MOST_TERMS = 5
+"""On how many different terms a server is asked that refuses each of them."""
+CHARACTERS_A_TOKEN = 3
+"""For an estimate of a prompt that is rather too long than too short."""
 ANSWER_LIMIT = 4_000_000
 _MOST_TOKENS = 10**12
 _SCHEMAS: Mapping[str, dict[str, Any]] = {"verdict": VERDICT_SCHEMA}
@@ -41,27 +45,12 @@ class Service:
     key_prefix: str
     base_url: str
     """What the SDK's own environment variable says, empty for the provider's own address."""
-    idle_timeout: float = IDLE_TIMEOUT
     placeholder: str = ""
     """Sent to a custom address that needs no key; empty where a key is always needed."""
 
 
 MakeClient = Callable[[Any, str, str, Any], Any]
 """From the SDK's module, the key, the base URL and an HTTP client to a client of the SDK with all it needs imported."""
-
-
-def read_idle_timeout(environ: Mapping[str, str]) -> float:
-    """Return how many seconds without a byte end a call."""
-    text = environ.get(IDLE_VARIABLE, "").strip()
-    if not text:
-        return IDLE_TIMEOUT
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds <= 86_400:
-        raise UsageError(f"{IDLE_VARIABLE}: must be seconds from above 0 to 86400, not {text!r}")
-    return seconds
 
 
 def is_web_address(url: str) -> bool:
@@ -101,18 +90,23 @@ class Line:
         self._opening = threading.Lock()
 
     async def ask(
-        self, credential: Credential | None, model: str, question: Callable[[Any, Exchange], Awaitable[Result]]
+        self,
+        credential: Credential | None,
+        model: str,
+        question: Callable[[Any, Exchange], Awaitable[Result]],
+        patience: Patience = USUAL,
     ) -> Result:
         """Let `question` use the key's client; nothing of the SDK is left behind, neither open nor on an error."""
         secret, base_url = self._access(credential)
         client = await self._client(secret, base_url)
         connection = import_module("agentos.providers.connection")
-        exchange = connection.Exchange(Asked(self.service.name, model, secret))
+        exchange = connection.Exchange(Asked(self.service.name, model, secret), SilenceWatch(patience))
         token = connection.current_exchange.set(exchange)
         try:
-            return await question(client, exchange)
+            async with exchange.watch.watching():
+                return await question(client, exchange)
         except Exception as error:
-            failure: ProviderError = connection.convert(error, exchange, self.service.idle_timeout)
+            failure: ProviderError = connection.convert(error, exchange)
         finally:
             connection.current_exchange.reset(token)
             await exchange.close()
@@ -140,7 +134,9 @@ class Line:
         if not secret and base_url:
             secret = self.service.placeholder
         if not secret:
-            raise ProviderError(f"no key is configured for {self.service.name}: add one and run again", sign=Sign.AUTH)
+            raise ProviderError(
+                f"no key is configured for {self.service.name}: add one and run again", sign=Sign.AUTH, consumed=NOTHING
+            )
         if not (secret.isascii() and secret.isprintable()):
             raise ProviderError(f"the {self.service.name} key holds characters that no key has", sign=Sign.AUTH)
         if base_url and not is_web_address(base_url):
@@ -180,8 +176,8 @@ class Line:
             connection = import_module("agentos.providers.connection")
             self._verify = self._verify or ssl_context()
             service = self.service
-            edge = connection.Edge(secret, service.key_header, service.key_prefix, service.idle_timeout)
-            http_client = connection.make_http_client(edge, self._verify)
+            edge = connection.Edge(secret, service.key_header, service.key_prefix)
+            http_client = connection.make_http_client(edge, self._verify, base_url)
             clients[secret, base_url] = self._make_client(sdk, secret, base_url, http_client), http_client
 
     def _explain(self, error: ImportError) -> ProviderError:
@@ -193,6 +189,10 @@ class Line:
         )
 
 
+OpenStream = Callable[[Terms, int], Awaitable[Any]]
+"""Opens a stream on some terms, for an answer of so many tokens."""
+
+
 class SdkProvider:
     """What all providers have in common that ask one model by an SDK."""
 
@@ -201,6 +201,8 @@ class SdkProvider:
     def __init__(self, model: str, line: Line) -> None:
         self._model = model
         self._line = line
+        self._terms: dict[str, Terms] = {}
+        """What was learned of each address."""
 
     async def prepare(self, credentials: Sequence[Credential]) -> None:
         """Load the SDK and make a client for each key."""
@@ -209,6 +211,49 @@ class SdkProvider:
     async def close(self) -> None:
         """Close the connections that are kept."""
         await self._line.close()
+
+    def _first_terms(self, address: str) -> Terms:
+        """Return how a server is asked that has not been asked before."""
+        del address
+        return Terms()
+
+    async def _open(
+        self, request: Request, credential: Credential | None, exchange: Exchange, open_stream: OpenStream
+    ) -> Any:
+        """Open a stream and the answer that it fills; ask otherwise what the server does not understand."""
+        address = self._line.address_of(credential)
+        terms = self._terms.get(address) or self._first_terms(address)
+        prompt = self._estimate(request, terms)
+        tried: list[tuple[Terms, int]] = []
+        first_refusal: Exception | None = None
+        while (terms, prompt) not in tried and len(tried) < MOST_TERMS:
+            tried.append((terms, prompt))
+            limit = terms.output_limit(request.max_output_tokens, prompt)
+            if limit < SHORTEST_OUTPUT:
+                raise too_long_prompt(self._model, prompt, terms.context)
+            exchange.answer = Answer(exchange.asked, limit)
+            try:
+                stream = await open_stream(terms, limit)
+            except Exception as error:
+                complaint, exchange.complaint = exchange.complaint, None
+                if complaint is None:
+                    # Not about how it was asked: whatever was refused before, this is what happened.
+                    raise
+                first_refusal = first_refusal or error
+                terms = terms.after(complaint, limit, has_schema=bool(request.schema))
+                prompt = complaint.prompt or prompt
+                continue
+            self._terms[address] = terms
+            return stream
+        assert first_refusal is not None
+        raise first_refusal
+
+    def _estimate(self, request: Request, terms: Terms) -> int:
+        """Guess how many tokens a prompt has: rather too many, unless it would not fit then and may fit in truth."""
+        guess = len(request.prompt) // CHARACTERS_A_TOKEN
+        if terms.context and terms.context - guess < SHORTEST_OUTPUT:
+            return least_tokens(request.prompt)
+        return guess
 
 
 def ssl_context() -> ssl.SSLContext:
@@ -227,10 +272,17 @@ class Answer:
     finish: str = ""
     """Why the model stopped, in the provider's words; empty as long as it did not."""
     refusal: str = ""
-    input_tokens: int = 0
-    output_tokens: int = 0
+    usage: Usage = field(default_factory=Usage)
+    """What the provider has counted so far."""
+    _is_counted: bool = False
+    """Whether that is its count of the whole call."""
     _parts: list[str] = field(default_factory=list)
     _length: int = 0
+
+    @property
+    def has_text(self) -> bool:
+        """Whether anything of the answer itself has arrived."""
+        return self._length > 0
 
     def add(self, text: object) -> None:
         """Take a part of the text."""
@@ -243,28 +295,54 @@ class Answer:
             raise self._unusable(f"the answer is longer than {ANSWER_LIMIT} characters, reading was stopped")
         self._parts.append(text)
 
+    def count(self, usage: Usage) -> None:
+        """Take what the provider has counted; after the reason to stop, it is the count of the whole call."""
+        self.usage = usage
+        self._is_counted = bool(self.finish or self.refusal)
+
+    def consumed(self) -> Consumed:
+        """Return what the call has consumed: as counted, else at least what was seen of the answer."""
+        if self._is_counted and (self.usage.input_tokens or self.usage.output_tokens):
+            return Consumed(self.usage, is_final=True)
+        seen = least_tokens("".join(self._parts))
+        return Consumed(replace(self.usage, output_tokens=max(self.usage.output_tokens, seen)))
+
     def complete(self, normal: frozenset[str], cut: frozenset[str], allowance: Allowance | None) -> Completion:
         """Return the answer if its end is a normal one, else raise why it cannot be used."""
         who = self.asked.provider
         if self.refusal:
             raise self._unusable(f"the model refused: {self._clean(self.refusal)}")
         if not self.finish:
-            raise ProviderError(f"{who}: the answer was cut off, the stream ended without a finish reason")
+            raise ProviderError(
+                f"{who}: the answer was cut off, the stream ended without a finish reason", consumed=self.consumed()
+            )
         if self.finish in cut:
-            raise self._unusable(f"the answer was cut at {self.max_tokens} tokens ({self._clean(self.finish)})")
+            raise self._unusable(self._describe_cut())
         if self.finish not in normal:
             raise self._unusable(f"the model stopped for {self._clean(self.finish)}")
         text = join_text(self._parts)
         if not text.strip():
             raise self._unusable("the answer is empty")
-        usage = Usage(self.input_tokens, self.output_tokens)
-        return Completion(text, self._clean(self.model) or self.asked.model, usage, allowance)
+        return Completion(text, self._clean(self.model) or self.asked.model, self.usage, allowance)
+
+    def _describe_cut(self) -> str:
+        reason = self._clean(self.finish)
+        written = self.usage.output_tokens
+        if written and written < self.max_tokens:
+            return (
+                f"the answer was cut after {written:,} of {self.max_tokens:,} tokens ({reason}), probably as "
+                "the model's context is full; name a model with a larger one, or make the item smaller"
+            )
+        return (
+            f"the answer was cut at {self.max_tokens:,} tokens ({reason}); "
+            "raise drafter_output_limit or reviewer_output_limit"
+        )
 
     def _clean(self, words: str) -> str:
         return clean_words(words, self.asked.secret)
 
     def _unusable(self, why: str) -> ProviderError:
-        return ProviderError(f"{self.asked.provider}: {why}", sign=Sign.BAD_ANSWER)
+        return ProviderError(f"{self.asked.provider}: {why}", sign=Sign.BAD_ANSWER, consumed=self.consumed())
 
 
 def count_tokens(*values: object) -> int:

@@ -14,6 +14,7 @@ from agentos.errors import ProviderError, Sign
 from agentos.providers import Allowance
 from agentos.providers.allowance import parse_duration, read_allowance
 from agentos.providers.classify import Asked, classify, clean_words
+from agentos.providers.complaints import Terms, read_complaint
 from tests.providers.wires import error_info, gemini_error, quota_failure, retry_info
 
 NOW = 1_800_000_000.0
@@ -113,18 +114,19 @@ def test_a_daily_quota_is_no_short_rest_whatever_the_retry_info_says(delay: str)
 @pytest.mark.parametrize(
     ("quota", "value", "limits"),
     [
-        ("GenerateRequestsPerMinutePerProjectPerModel-FreeTier", "50", (50, 0)),
-        ("GenerateContentInputTokensPerModelPerMinute-FreeTier", "250000", (0, 250_000)),
-        ("GenerateRequestsPerMinutePerProjectPerModel-FreeTier", "0", (0, 0)),
-        ("GenerateRequestsPerMinutePerProjectPerModel-FreeTier", "9" * 5000, (0, 0)),
-        ("GenerateRequestsPerMinutePerProjectPerModel-FreeTier", "-3", (0, 0)),
-        ("SomethingElse", "50", (0, 0)),
+        ("GenerateRequestsPerMinutePerProjectPerModel-FreeTier", "50", (50, 0, 0)),
+        ("GenerateContentInputTokensPerModelPerMinute-FreeTier", "250000", (0, 0, 250_000)),
+        ("GenerateContentTokensPerMinutePerProject", "1000", (0, 1000, 0)),
+        ("GenerateRequestsPerMinutePerProjectPerModel-FreeTier", "0", (0, 0, 0)),
+        ("GenerateRequestsPerMinutePerProjectPerModel-FreeTier", "9" * 5000, (0, 0, 0)),
+        ("GenerateRequestsPerMinutePerProjectPerModel-FreeTier", "-3", (0, 0, 0)),
+        ("SomethingElse", "50", (0, 0, 0)),
     ],
 )
-def test_the_limit_that_a_refusal_names_is_read(quota: str, value: str, limits: tuple[int, int]) -> None:
+def test_the_limit_that_a_refusal_names_is_read(quota: str, value: str, limits: tuple[int, int, int]) -> None:
     body = gemini_error(429, "RESOURCE_EXHAUSTED", "x", retry_info("3s"), quota_failure(quota, value))
     error = classify(429, body, {}, NOW)
-    assert (error.requests_limit, error.tokens_limit) == limits
+    assert (error.requests_limit, error.tokens_limit, error.input_limit) == limits
 
 
 def test_a_header_beside_a_daily_quota_is_kept() -> None:
@@ -227,11 +229,165 @@ def test_no_headers_are_no_allowance() -> None:
     assert read_allowance({"content-type": "text/html"}, NOW) is None
 
 
-def test_the_tokens_of_anthropic_come_before_its_input_tokens() -> None:
+def test_tokens_of_input_are_counted_apart() -> None:
     found = {
         "Anthropic-Ratelimit-Tokens-Limit": "10",
         "anthropic-ratelimit-tokens-remaining": "9",
         "anthropic-ratelimit-tokens-reset": "2027-01-15T08:00:30Z",
         "anthropic-ratelimit-input-tokens-limit": "5",
     }
-    assert read_allowance(found, NOW) == Allowance(tokens_limit=10, tokens_left=9, tokens_reset=30.0)
+    assert read_allowance(found, NOW) == Allowance(tokens_limit=10, tokens_left=9, tokens_reset=30.0, input_limit=5)
+
+
+SPENT_CLAUDE = (
+    "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase "
+    "credits."
+)
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (400, {"type": "error", "error": {"type": "invalid_request_error", "message": SPENT_CLAUDE}}),
+        (402, {"error": {"code": 402, "message": "Insufficient credits"}}),
+        (402, {"error": {"message": "Insufficient Balance", "type": "unknown_error"}}),
+        (429, {"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "Your credits are depleted."}}),
+        (403, {"error": "Your newly created team doesn't have any credits yet."}),
+        (429, {"error": {"type": "insufficient_quota", "code": "insufficient_quota", "message": "x"}}),
+    ],
+)
+def test_money_that_is_used_up_is_known_in_each_providers_words(status: int, body: object) -> None:
+    assert classify(status, body, {}, NOW).sign is Sign.BILLING
+
+
+def test_a_spend_limit_of_the_month_rests_until_it_is_renewed() -> None:
+    day = datetime.fromtimestamp(NOW + 3600 * 20, UTC)
+    words = f"You have reached your specified API usage limits. You will regain access on {day:%Y-%m-%d} at 00:00 UTC."
+    error = classify(400, {"error": {"type": "invalid_request_error", "message": words}}, {}, NOW)
+    assert error.sign is Sign.QUOTA
+    assert error.delay is not None
+    assert error.delay <= 3600 * 20
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "sign"),
+    [
+        (None, {"content-type": "text/html"}, Sign.BAD_REQUEST),
+        ({"error": {"code": "unsupported_country_region_territory", "message": "x"}}, {}, Sign.BAD_REQUEST),
+        ({"error": {"code": 403, "message": "m-1 requires moderation; your input was flagged"}}, {}, Sign.BAD_REQUEST),
+        ({"error": {"code": "model_not_found", "message": "no access to model m-1"}}, {}, Sign.NO_ACCESS),
+        ({"error": {"type": "permission_error", "message": "Not this resource"}}, {}, Sign.NO_ACCESS),
+        ({"error": {"status": "PERMISSION_DENIED", "message": "Your API key was reported as leaked."}}, {}, Sign.AUTH),
+        ({"error": {"code": "invalid_api_key", "message": "x"}}, {}, Sign.AUTH),
+    ],
+)
+def test_a_403_is_about_what_it_names(body: object, headers: dict[str, str], sign: Sign) -> None:
+    assert classify(403, body, headers, NOW, Asked("openai", "m-1", "")).sign is sign
+
+
+def test_a_proxy_that_wants_a_login_says_nothing_of_the_key() -> None:
+    assert classify(401, None, {"Content-Type": "text/html"}, NOW).sign is Sign.BAD_REQUEST
+    assert classify(401, None, {}, NOW).sign is Sign.AUTH
+
+
+def test_a_gateway_that_keeps_a_model_from_a_key_does_not_refuse_the_key() -> None:
+    denied = {"type": "key_model_access_denied", "param": "model", "message": "key not allowed to access model"}
+    assert classify(401, {"error": denied}, {}, NOW).sign is Sign.NO_ACCESS
+    spent = {"error": {"code": 403, "message": "Key limit exceeded (total limit)."}}
+    assert classify(403, spent, {}, NOW).sign is Sign.BILLING
+    assert classify(400, {"error": {"type": "budget_exceeded", "message": "x"}}, {}, NOW).sign is Sign.BILLING
+
+
+def test_the_words_of_a_422_are_told() -> None:
+    body = {"detail": [{"loc": ["body", "stream_options"], "msg": "Extra inputs are not permitted", "type": "extra"}]}
+    error = classify(422, body, {}, NOW, Asked("openai", "m", ""))
+    assert "body.stream_options: Extra inputs are not permitted" in str(error)
+    assert classify(422, {"detail": "bad format"}, {}, NOW).args[0].endswith("bad format")
+
+
+TOO_LARGE = [
+    "max_tokens is too large: 32000. This model supports at most 16384 completion tokens, whereas you provided 32000.",
+    "max_tokens: 32000 > 16384, which is the maximum allowed number of output tokens for claude-x",
+    "`max_tokens` must be less than or equal to `16384`, the maximum value for `max_tokens`",
+    "Invalid max_tokens value, the valid range of max_tokens is [1, 16384]",
+    "a maxOutputTokens value of 32000 but the supported range is from 1 (inclusive) to 16385 (exclusive).",
+]
+
+
+@pytest.mark.parametrize("words", TOO_LARGE)
+def test_a_limit_that_is_too_large_is_no_wrong_parameter(words: str) -> None:
+    terms = Terms(limit_name="max_tokens").after(read_complaint({}, words), 32_000)
+    assert terms == Terms(limit_name="max_tokens", most_output=16_384)
+
+
+UNKNOWN_NAMES = [
+    "Unsupported parameter: 'max_tokens' is not supported. Use 'max_completion_tokens'. Model Group=gpt-5.4-mini",
+    "Unsupported value: 'max_tokens' is not supported with o4-mini-2025-04-16; use 'max_completion_tokens' instead.",
+]
+
+
+@pytest.mark.parametrize("words", UNKNOWN_NAMES)
+def test_the_digits_of_a_models_name_are_no_limit(words: str) -> None:
+    terms = Terms(limit_name="max_tokens").after(read_complaint({"param": "max_tokens"}, words), 32_000)
+    assert terms == Terms(limit_name="max_completion_tokens")
+
+
+def test_a_request_that_is_larger_than_a_minute_is_asked_for_shorter() -> None:
+    words = "Request too large for gpt-4.1 on tokens per min (TPM): Limit 30000, Requested 37313. Must be reduced."
+    assert classify(429, {"error": {"message": words, "code": "rate_limit_exceeded"}}, {}, NOW).sign is Sign.BAD_REQUEST
+    complaint = read_complaint({}, words)
+    assert complaint.is_about_length
+    assert Terms().after(complaint, 32_000).most_output == 32_000 - 7_313
+
+
+def test_an_answer_that_there_is_money_for_is_asked_for() -> None:
+    words = (
+        "This request requires more credits, or fewer max_tokens. You requested up to 32000, but can only afford 9000"
+    )
+    assert Terms().after(read_complaint({}, words), 32_000).most_output == 9_000
+
+
+CONTEXTS = [
+    "'max_tokens' or 'max_completion_tokens' is too large: 32000. This model's maximum context length is 8192 tokens "
+    "and your request has 3000 input tokens (32000 > 8192 - 3000).",
+    "This model's maximum context length is 8192 tokens. However, you requested 35000 tokens (3000 in the messages, "
+    "32000 in the completion). Please reduce the length of the messages or completion.",
+    "input length and `max_tokens` exceed context limit: 3000 + 32000 > 8192, decrease input length or `max_tokens`",
+]
+
+
+@pytest.mark.parametrize("words", CONTEXTS)
+def test_a_context_that_is_full_leaves_what_is_left_for_the_answer(words: str) -> None:
+    complaint = read_complaint({}, words)
+    terms = Terms(limit_name="max_tokens").after(complaint, 32_000)
+    assert terms == Terms(limit_name="max_tokens", context=8192)
+    assert terms.output_limit(32_000, complaint.prompt) == 5192
+
+
+@pytest.mark.parametrize(
+    ("error", "words", "changed"),
+    [
+        ({"param": "max_tokens"}, "Unsupported parameter: use 'max_completion_tokens' instead.", "limit_name"),
+        ({}, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", "limit_name"),
+        ({"param": "response_format"}, "not supported", "takes_schema"),
+        ({"detail": [{"loc": ["body", "response_format", "json_schema"], "msg": "no"}]}, "no", "takes_schema"),
+        ({"detail": [{"loc": ["body", "stream_options"], "msg": "no"}]}, "no", "takes_stream_options"),
+        ({}, "Unrecognized request argument supplied: stream_options", "takes_stream_options"),
+    ],
+)
+def test_a_parameter_that_is_not_known_is_asked_for_otherwise(
+    error: dict[str, object], words: str, changed: str
+) -> None:
+    before = Terms(limit_name="max_tokens")
+    after = before.after(read_complaint(error, words), 32_000)
+    assert [
+        name
+        for name in ("limit_name", "takes_schema", "takes_stream_options")
+        if getattr(after, name) != getattr(before, name)
+    ] == [changed]
+
+
+def test_a_prompt_that_does_not_fit_is_not_asked_for_otherwise() -> None:
+    words = "prompt is too long: 250000 tokens > 200000 maximum"
+    terms = Terms(limit_name="max_tokens")
+    assert terms.after(read_complaint({}, words), 32_000) == terms
