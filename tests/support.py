@@ -295,12 +295,20 @@ def fill_prompt(workflow: str, role: str, **inputs: str) -> str:
     return render_prompt(package, role, {**dict.fromkeys(declared, ""), **inputs})
 
 
-def find_claude() -> str | None:
-    """Return the genuine claude command: the one that the environment names, or the one on the path."""
-    return shutil.which(os.environ.get("AGENTOS_CLAUDE_COMMAND") or "claude")
+def find_claudes() -> list[str]:
+    """Return the genuine claude commands: those that the environment names, else the one on the path."""
+    named = [name for name in os.environ.get("AGENTOS_CLAUDE_COMMANDS", "").split(":") if name]
+    if named:
+        # One that is not there is let fail, as it was asked for.
+        return [shutil.which(name) or name for name in named]
+    found = shutil.which(os.environ.get("AGENTOS_CLAUDE_COMMAND") or "claude")
+    return [found] if found else []
 
 
-NO_CLAUDE = "no claude command: npm install -g @anthropic-ai/claude-code, or set AGENTOS_CLAUDE_COMMAND"
+NO_CLAUDE = (
+    "no claude command: npm install -g @anthropic-ai/claude-code, or set AGENTOS_CLAUDE_COMMAND, "
+    "or AGENTOS_CLAUDE_COMMANDS to several with colons between"
+)
 
 
 def ended_by(code: int, number: int) -> bool:

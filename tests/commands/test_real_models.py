@@ -12,10 +12,10 @@ import pytest
 
 from tests.commands.asking import MODELS, PRICES, command, events_of, key, status_of, summary_of, write_keys
 from tests.scenario import Serving, serve
-from tests.support import NO_CLAUDE, ROOT, World, find_claude
+from tests.support import NO_CLAUDE, ROOT, World, find_claudes
 
 PAIRS = [("anthropic", "gemini"), ("gemini", "openai"), ("openai", "anthropic"), ("openai", "claude-cli")]
-CLAUDE = find_claude()
+CLAUDES = find_claudes()
 
 SLOWEST = 240.0
 """Seconds; the claude command takes seconds of computing for each review."""
@@ -47,9 +47,9 @@ def test_the_backlog_ends_as_by_rules_and_costs_what_the_server_bills(
 ) -> None:
     environ = {}
     if reviewer == "claude-cli":
-        if CLAUDE is None:
+        if not CLAUDES:
             pytest.skip(NO_CLAUDE)
-        environ["AGENTOS_CLAUDE_COMMAND"] = CLAUDE
+        environ["AGENTOS_CLAUDE_COMMAND"] = CLAUDES[-1]
     with serve(PRICES) as server:
         write_keys(backlog, key(drafter, server.url), key(reviewer, server.url))
         with backlog.start(*command(drafter, reviewer), environ=environ) as running:

@@ -14,7 +14,7 @@ from agentos.documents.verdict import parse_verdict
 from agentos.errors import ProviderError, Sign, UsageError
 from agentos.keys import fingerprint
 from agentos.providers import PROVIDERS, Credential, Provider, Request, create_provider, parse_model_spec
-from tests.support import BRIEF, ISSUE, NO_CLAUDE, fill_prompt, find_claude, wait_until
+from tests.support import BRIEF, ISSUE, NO_CLAUDE, fill_prompt, find_claudes, wait_until
 
 DRAFT = Request(
     repository="r",
@@ -70,11 +70,15 @@ MODELS = {"anthropic": "claude-sonnet-5", "claude-cli": "sonnet", "gemini": "gem
 SDKS = {"anthropic": "anthropic", "gemini": "google.genai", "openai": "openai"}
 
 
-@pytest.fixture(params=sorted(PROVIDERS))
+CLAUDES = find_claudes()
+SUBJECTS = [(name, "") for name in sorted(PROVIDERS) if name != "claude-cli"]
+SUBJECTS += [("claude-cli", command) for command in CLAUDES or [""]]
+
+
+@pytest.fixture(params=SUBJECTS, ids=lambda subject: subject[0])
 def subject(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Subject]:
     """Each provider in its default form; those that ask a network ask the scenario server."""
-    name = request.param
-    command = find_claude()
+    name, command = request.param
     for variable in list(os.environ):
         if variable.startswith(ENVIRONMENT) or variable.upper().endswith("_PROXY"):
             monkeypatch.delenv(variable)
@@ -82,7 +86,7 @@ def subject(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         yield Subject(name, "")
         return
     if name == "claude-cli":
-        if command is None:
+        if not command:
             pytest.skip(NO_CLAUDE)
         monkeypatch.setenv("AGENTOS_CLAUDE_COMMAND", command)
     else:

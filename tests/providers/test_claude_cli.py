@@ -7,13 +7,14 @@ import json
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,22 @@ from hypothesis import strategies as st
 from agentos.documents.verdict import parse_verdict
 from agentos.errors import ProviderError, Sign, UsageError
 from agentos.processes import process_birth
-from agentos.providers import Completion, Credential, Request, create_provider, parse_model_spec
+from agentos.providers import (
+    NOTHING,
+    UNKNOWN,
+    Completion,
+    Consumed,
+    Credential,
+    Request,
+    Usage,
+    create_provider,
+    parse_model_spec,
+)
 from agentos.providers.classify import Asked
 from agentos.providers.claude_cli import ClaudeCliProvider
 from agentos.providers.claude_cli.child import Ending
 from agentos.providers.claude_cli.transcript import Transcript
-from tests.support import NO_CLAUDE, find_claude
+from tests.support import NO_CLAUDE, find_claudes
 
 KEY = "sk-ant-api03-canary-of-the-claude-command"
 PROMPT = "Say hello to the canary prompt"
@@ -43,8 +54,9 @@ VERDICT = {
 }
 
 
-def make_request(schema: str = "", prompt: str = PROMPT) -> Request:
-    return Request("r", "lld", "7", "N1_draft", 1, 1, "lld.draft", "claude-cli:sonnet", prompt, {}, schema, 1234)
+def make_request(schema: str = "", prompt: str = PROMPT, **limits: Any) -> Request:
+    made = Request("r", "lld", "7", "N1_draft", 1, 1, "lld.draft", "claude-cli:sonnet", prompt, {}, schema, 1234)
+    return replace(made, **limits)
 
 
 # What the genuine command was seen to print, without what nobody reads.
@@ -56,7 +68,9 @@ def stream_event(**event: Any) -> dict[str, Any]:
     return {"type": "stream_event", "event": event, "parent_tool_use_id": None}
 
 
-START = stream_event(type="message_start", message={"model": "claude-sonnet-5", "content": []})
+COUNTED = {"input_tokens": 11, "cache_creation_input_tokens": 3, "cache_read_input_tokens": 5, "output_tokens": 1}
+START = stream_event(type="message_start", message={"model": "claude-sonnet-5", "content": [], "usage": COUNTED})
+PIECE = stream_event(type="content_block_delta", delta={"type": "text_delta", "text": "Hello there"})
 END = stream_event(type="message_delta", delta={"stop_reason": "end_turn"}, usage={"output_tokens": 7})
 STOP = stream_event(type="message_stop")
 SAID = {
@@ -95,6 +109,9 @@ def refused(status: int | None, name: str, words: str = "no") -> list[dict[str, 
 
 
 ANSWER = [INIT, START, SAID, END, STOP, result()]
+
+
+WHOLE = Usage(19, 7, cached_tokens=5, cache_written_tokens=3)
 
 
 def spent(**changes: Any) -> dict[str, Any]:
@@ -174,11 +191,11 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
     return made
 
 
-def complete(provider: ClaudeCliProvider, credential: Credential | None = None, **request: str) -> Completion:
+def complete(provider: ClaudeCliProvider, credential: Credential | None = None, **request: Any) -> Completion:
     return asyncio.run(provider.complete(make_request(**request), credential))
 
 
-def fail(provider: ClaudeCliProvider, credential: Credential | None = None, **request: str) -> ProviderError:
+def fail(provider: ClaudeCliProvider, credential: Credential | None = None, **request: Any) -> ProviderError:
     with pytest.raises(ProviderError) as caught:
         complete(provider, credential, **request)
     return caught.value
@@ -196,14 +213,12 @@ def wait_until_gone(pid: int) -> None:
 
 def test_an_answer_comes_with_its_model_and_usage(stand_in: StandIn) -> None:
     answer = complete(stand_in.saying(*ANSWER))
-    assert (answer.text, answer.model) == ("Hello there", "claude-sonnet-5")
-    assert (answer.usage.input_tokens, answer.usage.output_tokens) == (19, 7)
+    assert (answer.text, answer.model, answer.usage) == ("Hello there", "claude-sonnet-5", WHOLE)
 
 
 def test_an_answer_that_used_up_the_money_is_whole(stand_in: StandIn) -> None:
     answer = complete(stand_in.saying(INIT, START, SAID, SAID, END, spent(), code=1))
-    assert (answer.text, answer.model) == ("Hello thereHello there", "claude-sonnet-5")
-    assert (answer.usage.input_tokens, answer.usage.output_tokens) == (19, 7)
+    assert (answer.text, answer.model, answer.usage) == ("Hello thereHello there", "claude-sonnet-5", WHOLE)
 
 
 def test_a_structured_answer_is_what_the_tool_was_given(stand_in: StandIn) -> None:
@@ -216,6 +231,111 @@ def test_a_structured_answer_is_what_the_tool_was_given(stand_in: StandIn) -> No
     assert fail(stand_in.saying(INIT, START, SAID, END, spent(), code=1), schema="verdict").sign is Sign.BAD_ANSWER
 
 
+def tool_said(*inputs: object) -> dict[str, Any]:
+    blocks = [{"type": "tool_use", "name": "StructuredOutput", "input": each} for each in inputs]
+    return {"type": "assistant", "message": {"model": "claude-sonnet-5", "content": blocks}}
+
+
+# How the newer version closes an answer by itself when it has run out of money before the last events came through.
+CLOSED = (
+    stream_event(type="message_delta", delta={"stop_reason": None}, usage={"input_tokens": 11, "output_tokens": 1}),
+    {**stream_event(type="message_stop"), "abandoned_blocks": {"api_message_id": "msg_1", "from_block_index": 1}},
+)
+LOST = {
+    "type": "assistant",
+    "message": {"model": "<synthetic>", "content": [{"type": "text", "text": "API Error: Connection closed"}]},
+    "error": "server_error",
+}
+UNCOUNTED = {"input_tokens": 0, "output_tokens": 0}
+BY_MODEL = {"claude-sonnet-5": {"inputTokens": 11, "outputTokens": 7, "cacheReadInputTokens": 5}}
+OPENING_BY_MODEL = {"claude-sonnet-5": {"inputTokens": 11, "outputTokens": 1, "cacheReadInputTokens": 5}}
+JSON_PIECE = stream_event(type="content_block_delta", delta={"type": "input_json_delta", "partial_json": "x" * 90})
+
+
+def test_a_whole_block_is_a_whole_answer_though_its_end_is_not_told(stand_in: StandIn) -> None:
+    ended = spent(stop_reason=None, usage=UNCOUNTED, modelUsage=BY_MODEL)
+    answer = complete(
+        stand_in.saying(INIT, START, JSON_PIECE, tool_said(VERDICT), *CLOSED, ended, code=1), schema="verdict"
+    )
+    assert json.loads(answer.text) == VERDICT
+    assert (answer.model, answer.usage) == ("claude-sonnet-5", WHOLE)
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        [*CLOSED, spent(stop_reason=None, usage=UNCOUNTED, modelUsage=OPENING_BY_MODEL)],
+        [LOST, result(is_error=True, result="API Error: Connection closed", usage=UNCOUNTED, modelUsage={})],
+        [result(stop_reason=None, usage=UNCOUNTED, modelUsage={})],
+        [],
+    ],
+    ids=["closed", "lost", "success", "nothing"],
+)
+def test_a_whole_block_of_a_stream_that_was_cut_is_kept_and_its_count_estimated(
+    stand_in: StandIn, ending: list[Any]
+) -> None:
+    answer = complete(stand_in.saying(INIT, START, JSON_PIECE, tool_said(VERDICT), *ending, code=1), schema="verdict")
+    assert json.loads(answer.text) == VERDICT
+    assert answer.usage == replace(WHOLE, output_tokens=30)
+
+
+@pytest.mark.parametrize(
+    ("messages", "sign", "consumed"),
+    [
+        ([], Sign.TRANSIENT, NOTHING),
+        ([INIT], Sign.TRANSIENT, UNKNOWN),
+        ([INIT, LOST, result(is_error=True, usage={}, modelUsage={})], Sign.TRANSIENT, UNKNOWN),
+        ([INIT, START, PIECE], Sign.TRANSIENT, Consumed(replace(WHOLE, output_tokens=4))),
+        ([INIT, START, PIECE, *CLOSED], Sign.TRANSIENT, Consumed(replace(WHOLE, output_tokens=4))),
+        ([INIT, START, PIECE, END, STOP, result(result="")], Sign.BAD_ANSWER, Consumed(WHOLE, is_final=True)),
+        (
+            [INIT, START, stream_event(type="message_delta", delta={"stop_reason": "max_tokens"}, usage=COUNTED)],
+            Sign.BAD_ANSWER,
+            Consumed(replace(WHOLE, output_tokens=1), is_final=True),
+        ),
+        (
+            [INIT, START, tool_said({}), *CLOSED, spent(stop_reason=None, usage=UNCOUNTED, modelUsage=BY_MODEL)],
+            Sign.BAD_ANSWER,
+            Consumed(WHOLE, is_final=True),
+        ),
+        (
+            [INIT, START, tool_said({}), *CLOSED, spent(stop_reason=None, usage={}, modelUsage=OPENING_BY_MODEL)],
+            Sign.TRANSIENT,
+            Consumed(replace(WHOLE, output_tokens=1)),
+        ),
+        (
+            [INIT, START, {"type": "system", "subtype": "model_refusal_no_fallback"}, *CLOSED, spent(stop_reason=None)],
+            Sign.BAD_ANSWER,
+            Consumed(WHOLE, is_final=True),
+        ),
+        (
+            [INIT, START, {**LOST, "api_error_status": 529}, *CLOSED, spent(usage={}, modelUsage={})],
+            Sign.OVERLOADED,
+            NOTHING,
+        ),
+        (
+            [INIT, START, PIECE, {**LOST, "api_error_status": 529}, *CLOSED, spent(usage={}, modelUsage={})],
+            Sign.OVERLOADED,
+            Consumed(replace(WHOLE, output_tokens=4)),
+        ),
+        ([INIT, START, PIECE, END, SAID, result(is_error="x")], Sign.TRANSIENT, Consumed(WHOLE, is_final=True)),
+    ],
+)
+def test_a_failed_call_says_what_it_consumed(
+    stand_in: StandIn, messages: list[Any], sign: Sign, consumed: Consumed
+) -> None:
+    error = fail(stand_in.saying(*messages, code=1), schema="verdict")
+    assert (error.sign, error.consumed) == (sign, consumed)
+
+
+@pytest.mark.parametrize("code", ["ConnectionRefused", "ECONNREFUSED", "FailedToOpenSocket", "ENOTFOUND"])
+def test_a_connection_that_did_not_come_about_costs_nothing(stand_in: StandIn, code: str) -> None:
+    words = f"API Error: Unable to connect to API ({code})"
+    error = fail(stand_in.saying(*refused(None, "server_error", words), code=1))
+    assert (error.sign, error.consumed) == (Sign.TRANSIENT, NOTHING)
+    assert f"cannot be reached ({code})" in str(error)
+
+
 def test_all_parts_of_an_answer_count_also_where_nothing_was_spent(stand_in: StandIn) -> None:
     first = {"type": "assistant", "message": {"content": [{"type": "text", "text": "First. "}]}}
     answer = complete(stand_in.saying(INIT, START, first, SAID, END, STOP, result(result="Hello there")))
@@ -224,10 +344,8 @@ def test_all_parts_of_an_answer_count_also_where_nothing_was_spent(stand_in: Sta
 
 def test_a_structured_answer_has_all_that_was_asked_for(stand_in: StandIn) -> None:
     def give(*inputs: object) -> ClaudeCliProvider:
-        blocks = [{"type": "tool_use", "name": "StructuredOutput", "input": each} for each in inputs]
-        said = {"type": "assistant", "message": {"model": "claude-sonnet-5", "content": blocks}}
         used = stream_event(type="message_delta", delta={"stop_reason": "tool_use"})
-        return stand_in.saying(INIT, START, said, used, spent(stop_reason="tool_use"), code=1)
+        return stand_in.saying(INIT, START, tool_said(*inputs), used, spent(stop_reason="tool_use"), code=1)
 
     for bad in ({}, "text", None, {"decision": "APPROVED"}):
         assert fail(give(bad), schema="verdict").sign is Sign.BAD_ANSWER
@@ -273,7 +391,7 @@ def test_a_tool_use_is_no_end_of_a_plain_answer(stand_in: StandIn) -> None:
     [
         (401, "authentication_failed", Sign.AUTH),
         (403, "authentication_failed", Sign.AUTH),
-        (None, "oauth_org_not_allowed", Sign.AUTH),
+        (None, "oauth_org_not_allowed", Sign.NO_ACCESS),
         (400, "billing_error", Sign.BILLING),
         (402, "unknown", Sign.BILLING),
         (429, "rate_limit", Sign.RATE_LIMIT),
@@ -296,6 +414,8 @@ def test_a_refusal_is_told_by_its_status_and_name(stand_in: StandIn, status: int
     words = "API Error: 429 overloaded, credit balance, Invalid API key"
     error = fail(stand_in.saying(*refused(status, name, words), code=1), Credential(KEY))
     assert error.sign is sign
+    is_told = status is not None or sign in (Sign.AUTH, Sign.NO_ACCESS, Sign.RATE_LIMIT, Sign.OVERLOADED)
+    assert error.consumed == (NOTHING if is_told else UNKNOWN)
 
 
 def test_a_login_that_is_missing_is_said_with_what_to_do(stand_in: StandIn) -> None:
@@ -392,12 +512,68 @@ def test_a_flood_of_complaints_is_drained(stand_in: StandIn) -> None:
     assert complete(stand_in.provider(body)).text == "Hello there"
 
 
-def test_silence_ends_the_call(stand_in: StandIn) -> None:
-    error = fail(stand_in.provider("record(); say(*ANSWER[:2]); hang()", AGENTOS_IDLE_TIMEOUT="0.4"))
+@pytest.mark.parametrize(
+    ("messages", "setting", "consumed"),
+    [
+        ([INIT], "first_byte_timeout", UNKNOWN),
+        ([INIT, START], "first_byte_timeout", Consumed(replace(WHOLE, output_tokens=1))),
+        ([INIT, START, PIECE], "idle_timeout", Consumed(replace(WHOLE, output_tokens=4))),
+    ],
+)
+def test_silence_ends_the_call_and_names_the_limit(
+    stand_in: StandIn, messages: list[Any], setting: str, consumed: Consumed
+) -> None:
+    provider = stand_in.provider(f"record(); say(*json.loads({json.dumps(messages)!r})); hang()")
+    other = {"first_byte_timeout": "idle_timeout", "idle_timeout": "first_byte_timeout"}[setting]
+    error = fail(provider, None, **{setting: 0.4, other: 250.0})
     assert error.sign is Sign.TRANSIENT
-    assert "said nothing for 0.4 seconds" in str(error)
+    assert error.consumed == consumed
+    assert "sent nothing for 0.4 s and was given up" in str(error)
+    assert f"{setting} (AGENTOS_{setting.upper()})" in str(error)
     wait_until_gone(stand_in.seen()["pid"])
     assert list(stand_in.temporary.iterdir()) == []
+
+
+def test_what_arrives_while_the_process_is_suspended_is_read(stand_in: StandIn) -> None:
+    ready, go, said = (stand_in.folder / name for name in ("ready", "go", "said"))
+    for pipe in (ready, go, said):
+        os.mkfifo(pipe)
+    body = f"""
+        say(*ANSWER[:2], {PIECE!r})
+        open({str(ready)!r}, "w").close()
+        open({str(go)!r}).read()
+        time.sleep(4)
+        say(*ANSWER[2:])
+        open({str(said)!r}, "w").close()
+    """
+    environ = stand_in.environ(body)
+    coordinator = f"""
+        import asyncio
+        from agentos.providers.claude_cli import ClaudeCliProvider
+        from tests.providers.test_claude_cli import make_request
+        provider = ClaudeCliProvider("", {environ!r})
+        print(asyncio.run(provider.complete(make_request(idle_timeout=3.0), None)).text)
+    """
+    with run_coordinator(stand_in, coordinator) as process:
+        ready.read_text()
+        process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+        go.write_text("")
+        said.read_text()
+        process.send_signal(signal.SIGCONT)
+        printed, _ = process.communicate(timeout=60)
+    assert printed == "Hello there\n"
+
+
+def run_coordinator(stand_in: StandIn, program: str) -> subprocess.Popen[str]:
+    own = {
+        "PATH": os.environ["PATH"],
+        "TMPDIR": str(stand_in.temporary),
+        "HOME": str(stand_in.folder / "home"),
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+    }
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    return subprocess.Popen(command, env=own, cwd=stand_in.folder, stdout=subprocess.PIPE, text=True)
 
 
 def test_a_prompt_that_is_not_read_does_not_hold_the_answer_up(stand_in: StandIn) -> None:
@@ -428,17 +604,72 @@ def test_a_key_is_in_the_environment_of_the_child_alone(stand_in: StandIn) -> No
 
 
 def test_without_a_key_a_paid_one_of_the_environment_is_withheld(stand_in: StandIn) -> None:
-    paid = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_AUTH_TOKEN": KEY, "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}
-    complete(stand_in.provider("record(); say(*ANSWER)", model="", **paid))
+    complete(stand_in.provider("record(); say(*ANSWER)", model="", ANTHROPIC_API_KEY=KEY))
     seen = stand_in.seen()
-    assert not set(paid) & set(seen["environ"])
+    assert "ANTHROPIC_API_KEY" not in seen["environ"]
     assert not any(argument.startswith("--model") for argument in seen["argv"])
+
+
+def test_a_token_and_an_address_of_the_users_own_reach_the_child(stand_in: StandIn) -> None:
+    own = {"ANTHROPIC_AUTH_TOKEN": "own-token", "ANTHROPIC_BASE_URL": "https://gateway.example"}
+    others = {"CLAUDE_CODE_OAUTH_TOKEN": "login", "ANTHROPIC_API_KEY": KEY}
+    complete(stand_in.provider("record(); say(*ANSWER)", **own, **others))
+    seen = stand_in.seen()["environ"]
+    assert {name: seen.get(name) for name in own} == own
+    assert not {*others, "NO_PROXY"} & set(seen)
+
+
+def test_a_key_wins_over_what_is_in_the_environment(stand_in: StandIn) -> None:
+    own = {"ANTHROPIC_AUTH_TOKEN": "own-token", "ANTHROPIC_BASE_URL": "https://gateway.example"}
+    provider = stand_in.provider("record(); say(*ANSWER)", **own)
+    complete(provider, Credential(KEY, "https://elsewhere.example"))
+    seen = stand_in.seen()["environ"]
+    assert (seen["ANTHROPIC_API_KEY"], seen["ANTHROPIC_BASE_URL"]) == (KEY, "https://elsewhere.example")
+    assert "ANTHROPIC_AUTH_TOKEN" not in seen
+    complete(provider, Credential(KEY))
+    assert stand_in.seen()["environ"]["ANTHROPIC_BASE_URL"] == "https://gateway.example"
+
+
+@pytest.mark.parametrize(
+    ("address", "ours", "avoided"),
+    [
+        ("http://127.0.0.1:9/v1", {}, "127.0.0.1"),
+        ("http://localhost:9", {"NO_PROXY": "a.example,b.example"}, "a.example,b.example,localhost"),
+        ("http://127.8.8.8", {"no_proxy": "c.example"}, "c.example,127.8.8.8"),
+        ("http://[::1]:9", {}, "::1,[::1]"),
+        ("https://gateway.example", {"NO_PROXY": "a.example"}, "a.example"),
+    ],
+)
+def test_an_address_on_this_machine_is_not_asked_through_a_proxy(
+    stand_in: StandIn, address: str, ours: dict[str, str], avoided: str
+) -> None:
+    provider = stand_in.provider("record(); say(*ANSWER)", HTTP_PROXY="http://proxy.example", **ours)
+    complete(provider, Credential(KEY, address))
+    seen = stand_in.seen()["environ"]
+    assert seen["NO_PROXY"] == avoided
+    assert seen["HTTP_PROXY"] == "http://proxy.example"
+
+
+@pytest.mark.parametrize("address", ["nonsense", "ftp://127.0.0.1", "http://ümlaut.example", "http://two words"])
+def test_an_address_that_cannot_be_one_is_refused(stand_in: StandIn, address: str) -> None:
+    error = fail(stand_in.saying(*ANSWER), Credential(KEY, address))
+    assert error.sign is Sign.BAD_REQUEST
+    assert error.consumed == NOTHING
+    assert "check the base URL" in str(error)
+
+
+def test_the_command_gives_up_later_than_we_do(stand_in: StandIn) -> None:
+    complete(stand_in.provider("record(); say(*ANSWER)"))
+    seen = stand_in.seen()["environ"]
+    assert int(seen["API_TIMEOUT_MS"]) > 86_400_000
+    for name in ("API_FORCE_IDLE_TIMEOUT", "CLAUDE_ENABLE_BYTE_WATCHDOG", "CLAUDE_ENABLE_STREAM_WATCHDOG"):
+        assert seen[name] == "0"
 
 
 @pytest.mark.parametrize("secret", ["", "two\nlines", "nul\x00", "ümlaut"])
 def test_a_key_that_cannot_be_one_is_refused(stand_in: StandIn, secret: str) -> None:
     error = fail(stand_in.saying(*ANSWER), Credential(secret))
-    assert error.sign is Sign.AUTH
+    assert (error.sign, error.consumed) == (Sign.AUTH, NOTHING)
     assert list(stand_in.temporary.iterdir()) == []
 
 
@@ -523,9 +754,7 @@ def test_nothing_outlives_a_killed_coordinator(stand_in: StandIn) -> None:
         from tests.providers.test_claude_cli import make_request
         asyncio.run(ClaudeCliProvider("", {environ!r}).complete(make_request(), None))
     """
-    own = {"PATH": os.environ["PATH"], "TMPDIR": str(stand_in.temporary), "HOME": environ["HOME"]}
-    root = Path(__file__).parents[2]
-    with subprocess.Popen([sys.executable, "-c", textwrap.dedent(coordinator)], env=own, cwd=root) as process:
+    with run_coordinator(stand_in, coordinator) as process:
         seen = json.loads(stand_in.record.read_text())
         process.send_signal(signal.SIGKILL)
     for pid in (seen["pid"], seen["child"], seen["group"]):
@@ -536,7 +765,7 @@ def test_nothing_outlives_a_killed_coordinator(stand_in: StandIn) -> None:
 def test_a_missing_command_is_said_with_how_to_get_it(tmp_path: Path) -> None:
     for environ in ({"PATH": str(tmp_path)}, {"PATH": str(tmp_path), "AGENTOS_CLAUDE_COMMAND": "no-such-claude"}):
         error = fail(ClaudeCliProvider("", environ))
-        assert error.sign is Sign.BAD_REQUEST
+        assert (error.sign, error.consumed) == (Sign.BAD_REQUEST, NOTHING)
         assert "npm install -g @anthropic-ai/claude-code" in str(error)
         assert "\n" not in str(error)
 
@@ -545,7 +774,7 @@ def test_a_command_that_is_no_program_is_said(stand_in: StandIn) -> None:
     provider = stand_in.provider("")
     (stand_in.folder / "claude-stand-in").write_text("#!/no/such/interpreter\n")
     error = fail(provider)
-    assert error.sign is Sign.BAD_REQUEST
+    assert (error.sign, error.consumed) == (Sign.BAD_REQUEST, NOTHING)
     assert "cannot be started" in str(error)
     assert list(stand_in.temporary.iterdir()) == []
 
@@ -590,15 +819,23 @@ def test_no_bytes_break_the_reading(line: bytes) -> None:
     assert not Transcript(Asked("claude-cli"), 100).take(line)
 
 
-# The genuine command, against a server of ours.
+# The genuine command, in each version that there is, against a server of ours.
 
 
-genuine = pytest.mark.skipif(find_claude() is None, reason=NO_CLAUDE)
+@pytest.fixture(params=find_claudes() or [""], ids=lambda path: path and f"claude-{find_claudes().index(path) + 1}")
+def claude(request: pytest.FixtureRequest) -> str:
+    if not request.param:
+        pytest.skip(NO_CLAUDE)
+    return str(request.param)
 
 
 def sse(*events: dict[str, Any]) -> bytes:
     head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
-    return head + b"".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode() for event in events)
+    return head + sse_events(*events)
+
+
+def sse_events(*events: dict[str, Any]) -> bytes:
+    return b"".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode() for event in events)
 
 
 def deny(status: int, name: str, message: str = "no", *headers: str) -> bytes:
@@ -608,7 +845,7 @@ def deny(status: int, name: str, message: str = "no", *headers: str) -> bytes:
 
 
 MESSAGE = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-sonnet-5", "content": []}
-OPENED = {"type": "message_start", "message": MESSAGE | {"usage": {"input_tokens": 11, "output_tokens": 1}}}
+OPENED = {"type": "message_start", "message": MESSAGE | {"usage": COUNTED}}
 
 
 def block(kind: dict[str, Any], delta: dict[str, Any]) -> list[dict[str, Any]]:
@@ -639,10 +876,11 @@ HTML = b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 6\r\nconn
 
 @dataclass
 class Server:
-    """Answers every message request with the same bytes."""
+    """Answers every message request with the same bytes; with a pause before those of `rest`."""
 
     answer: bytes
     holds: bool = False
+    rest: bytes = b""
     url: str = ""
     requests: list[tuple[dict[str, str], Any]] = field(default_factory=list)
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
@@ -657,14 +895,17 @@ class Server:
                 writer.write(self.answer)
                 await writer.drain()
                 self.arrived.set()
+                if self.rest:
+                    await asyncio.sleep(0.3)
+                    writer.write(self.rest)
                 while self.holds and await reader.read(1):
                     pass
         writer.close()
 
 
 @asynccontextmanager
-async def serving(answer: bytes, *, holds: bool = False) -> AsyncIterator[Server]:
-    made = Server(answer, holds)
+async def serving(answer: bytes, *, holds: bool = False, rest: bytes = b"") -> AsyncIterator[Server]:
+    made = Server(answer, holds, rest)
     server = await asyncio.start_server(made.serve, "127.0.0.1", 0, limit=1 << 24)
     made.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     try:
@@ -673,105 +914,229 @@ async def serving(answer: bytes, *, holds: bool = False) -> AsyncIterator[Server
         server.close()
 
 
-def make_genuine(model: str = "sonnet", **environ: str) -> ClaudeCliProvider:
-    command = str(find_claude())
-    return ClaudeCliProvider(
-        model, {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "AGENTOS_CLAUDE_COMMAND": command} | environ
-    )
+def make_genuine(claude: str, model: str = "sonnet", **environ: str) -> ClaudeCliProvider:
+    own = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "AGENTOS_CLAUDE_COMMAND": claude}
+    return ClaudeCliProvider(model, own | environ)
 
 
-def ask_genuine(answer: bytes, **request: str) -> tuple[Completion | ProviderError, Server]:
+def ask_genuine(
+    claude: str, answer: bytes, rest: bytes = b"", **request: Any
+) -> tuple[Completion | ProviderError, Server]:
     async def ask() -> tuple[Completion | ProviderError, Server]:
-        async with serving(answer) as server:
+        async with serving(answer, rest=rest) as server:
             try:
-                return await make_genuine().complete(make_request(**request), Credential(KEY, server.url)), server
+                return await make_genuine(claude).complete(make_request(**request), Credential(KEY, server.url)), server
             except ProviderError as error:
                 return error, server
 
     return asyncio.run(ask())
 
 
-@genuine
-def test_the_genuine_command_is_a_plain_completion(stand_in: StandIn) -> None:
+def find_question(body: Any) -> Any:
+    """Return the one message of the user; the newer version adds one of the system about date and folder."""
+    question, *others = body["messages"]
+    assert [other["role"] for other in others] in ([], ["system"])
+    return question
+
+
+def test_the_genuine_command_is_a_plain_completion(stand_in: StandIn, claude: str) -> None:
     (stand_in.temporary / "CLAUDE.md").write_text("a canary from a folder above")
     (stand_in.temporary / ".mcp.json").write_text('{"mcpServers": {"x": {"command": "canary"}}}')
-    answer, server = ask_genuine(GREETING, prompt=PROMPT)
+    answer, server = ask_genuine(claude, GREETING, prompt=PROMPT)
     assert isinstance(answer, Completion)
-    assert (answer.text, answer.usage.input_tokens, answer.usage.output_tokens) == ("Hello there", 11, 7)
+    assert (answer.text, answer.usage) == ("Hello there", WHOLE)
     assert "sonnet" in answer.model
     [(headers, body)] = server.requests
     assert headers["x-api-key"] == KEY
     assert body["tools"] == []
     assert body["max_tokens"] == 1234
-    assert len(body["messages"]) == 1
-    assert PROMPT in json.dumps(body["messages"])
+    assert PROMPT in json.dumps(find_question(body))
     assert "a canary from" not in json.dumps(body)
     assert sorted(path.name for path in stand_in.temporary.iterdir()) == [".mcp.json", "CLAUDE.md"]
 
 
-@genuine
 @pytest.mark.parametrize(
     "start", ["see @{} ", 'see @"{}" ', "@{}/.. ", "/help ", "/clear @{} ", "!cat {} ", "# ", "-p "]
 )
-def test_no_prompt_makes_the_genuine_command_do_more_than_ask(stand_in: StandIn, start: str) -> None:
+def test_no_prompt_makes_the_genuine_command_do_more_than_ask(stand_in: StandIn, claude: str, start: str) -> None:
     secret = stand_in.folder / "secret-file"
     secret.write_text("the canary in a file")
     prompt = start.format(secret) + PROMPT
-    answer, server = ask_genuine(GREETING, prompt=prompt)
+    answer, server = ask_genuine(claude, GREETING, prompt=prompt)
     assert isinstance(answer, Completion)
     [(_, body)] = server.requests
-    [message] = body["messages"]
-    assert message["content"][-1]["text"].strip() == prompt
+    assert find_question(body)["content"][-1]["text"].strip() == prompt
     assert "the canary in" not in json.dumps(body)
     assert "claude-stand-in" not in json.dumps(body)
 
 
-@genuine
-def test_the_genuine_command_gives_a_verdict(stand_in: StandIn) -> None:
-    answer, server = ask_genuine(
-        sse(OPENED, *tool_block("StructuredOutput", **VERDICT), *closed("tool_use")), schema="verdict"
-    )
-    assert isinstance(answer, Completion)
+THOUGHT = [
+    {"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": "", "signature": ""}},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "Let me think."}},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "EqQBCg=="}},
+    {"type": "content_block_stop", "index": 0},
+]
+GIVEN = tool_block("StructuredOutput", **VERDICT)
+
+
+def second(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [event | {"index": 1} for event in events]
+
+
+@pytest.mark.parametrize(
+    ("events", "rest"),
+    [
+        pytest.param([*GIVEN, *closed("tool_use")], [], id="at once"),
+        pytest.param(GIVEN, closed("tool_use"), id="in two parts"),
+        pytest.param([*THOUGHT, *second(GIVEN), *closed("tool_use")], [], id="after thinking"),
+        pytest.param([*text_block("So be it."), *second(GIVEN), *closed("tool_use")], [], id="after words"),
+        pytest.param([*GIVEN, *second(text_block("So be it.")), *closed("end_turn")], [], id="before words"),
+    ],
+)
+def test_the_genuine_command_gives_a_verdict(
+    stand_in: StandIn, claude: str, events: list[dict[str, Any]], rest: list[dict[str, Any]]
+) -> None:
+    answer, server = ask_genuine(claude, sse(OPENED, *events), sse_events(*rest), schema="verdict")
+    assert isinstance(answer, Completion), answer
     assert parse_verdict(answer.text).summary == "Good."
+    assert answer.usage == WHOLE
     [(_, body)] = server.requests
     assert [tool["name"] for tool in body["tools"]] == ["StructuredOutput"]
 
 
-@genuine
+def test_the_genuine_command_gives_a_verdict_of_which_only_the_end_was_cut(stand_in: StandIn, claude: str) -> None:
+    answer, server = ask_genuine(claude, sse(OPENED, *GIVEN), schema="verdict")
+    assert isinstance(answer, Completion), answer
+    assert parse_verdict(answer.text).summary == "Good."
+    assert answer.usage == replace(WHOLE, output_tokens=-(-len(json.dumps(VERDICT)) // 3))
+    assert len(server.requests) == 1
+
+
+SEEN = Consumed(replace(WHOLE, output_tokens=2))
+ALL = Consumed(WHOLE, is_final=True)
+HALF = block(
+    {"type": "tool_use", "id": "toolu_1", "name": "StructuredOutput", "input": {}}, {"type": "input_json_delta"}
+)
+HALF[1]["delta"]["partial_json"] = json.dumps(VERDICT)[:-5]
+
+
 @pytest.mark.parametrize(
-    ("bytes_", "sign"),
+    ("bytes_", "sign", "consumed"),
     [
-        pytest.param(deny(401, "authentication_error", "invalid x-api-key"), Sign.AUTH, id="401"),
-        pytest.param(deny(403, "permission_error"), Sign.AUTH, id="403"),
-        pytest.param(deny(429, "rate_limit_error", "slow", "retry-after: 7"), Sign.RATE_LIMIT, id="429"),
-        pytest.param(deny(529, "overloaded_error", "Overloaded"), Sign.OVERLOADED, id="529"),
-        pytest.param(deny(503, "api_error"), Sign.OVERLOADED, id="503"),
-        pytest.param(deny(500, "api_error"), Sign.TRANSIENT, id="500"),
-        pytest.param(deny(400, "invalid_request_error", "odd"), Sign.BAD_REQUEST, id="400"),
+        pytest.param(deny(401, "authentication_error", "invalid x-api-key"), Sign.AUTH, NOTHING, id="401"),
+        pytest.param(deny(403, "permission_error"), Sign.AUTH, NOTHING, id="403"),
+        pytest.param(deny(429, "rate_limit_error", "slow", "retry-after: 7"), Sign.RATE_LIMIT, NOTHING, id="429"),
+        pytest.param(deny(529, "overloaded_error", "Overloaded"), Sign.OVERLOADED, NOTHING, id="529"),
+        pytest.param(deny(503, "api_error"), Sign.OVERLOADED, NOTHING, id="503"),
+        pytest.param(deny(500, "api_error"), Sign.TRANSIENT, NOTHING, id="500"),
+        pytest.param(deny(400, "invalid_request_error", "odd"), Sign.BAD_REQUEST, NOTHING, id="400"),
+        pytest.param(
+            deny(400, "invalid_request_error", "prompt is too long: 250000 tokens > 200000 maximum"),
+            Sign.BAD_REQUEST,
+            NOTHING,
+            id="prompt too long",
+        ),
         pytest.param(
             deny(400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API."),
             Sign.BILLING,
+            NOTHING,
             id="credit",
         ),
-        pytest.param(deny(402, "billing_error"), Sign.BILLING, id="402"),
-        pytest.param(deny(413, "request_too_large"), Sign.BAD_REQUEST, id="413"),
-        pytest.param(HTML, Sign.TRANSIENT, id="html"),
-        pytest.param(sse(OPENED, *text_block("Hello")), Sign.TRANSIENT, id="cut"),
-        pytest.param(sse(OPENED, *text_block("Hello"), *closed("max_tokens")), Sign.BAD_ANSWER, id="too long"),
-        pytest.param(sse(OPENED, *text_block("Hello"), *closed("refusal")), Sign.BAD_ANSWER, id="refusal"),
-        pytest.param(sse(OPENED, *tool_block("Bash", command="ls"), *closed("tool_use")), Sign.BAD_ANSWER, id="tool"),
-        pytest.param(sse(OPENED, {"type": "error", "error": {"type": "api_error"}}), Sign.TRANSIENT, id="in stream"),
+        pytest.param(deny(402, "billing_error"), Sign.BILLING, NOTHING, id="402"),
+        pytest.param(deny(413, "request_too_large"), Sign.BAD_REQUEST, NOTHING, id="413"),
+        pytest.param(HTML, Sign.TRANSIENT, UNKNOWN, id="html"),
+        pytest.param(b"", Sign.TRANSIENT, UNKNOWN, id="dropped"),
+        pytest.param(sse(OPENED, *text_block("Hello")), Sign.TRANSIENT, SEEN, id="cut"),
+        pytest.param(sse(OPENED, *text_block("Hello")[:2]), Sign.TRANSIENT, SEEN, id="cut in a block"),
+        pytest.param(sse(OPENED, *text_block("Hello"), *closed("max_tokens")), Sign.BAD_ANSWER, ALL, id="too long"),
+        pytest.param(sse(OPENED, *text_block("Hello"), *closed("refusal")), Sign.BAD_ANSWER, ALL, id="refusal"),
+        pytest.param(sse(OPENED, *text_block("Hello"), *closed("pause_turn")), Sign.BAD_ANSWER, ALL, id="pause"),
+        pytest.param(
+            sse(OPENED, *tool_block("Bash", command="ls"), *closed("tool_use")), Sign.BAD_ANSWER, ALL, id="tool"
+        ),
+        pytest.param(sse(OPENED, *closed("end_turn")), Sign.BAD_ANSWER, ALL, id="empty"),
+        pytest.param(sse(OPENED, *THOUGHT, *closed("end_turn")), Sign.BAD_ANSWER, ALL, id="thinking alone"),
     ],
 )
 def test_the_genuine_command_fails_with_the_right_sign_after_one_request(
-    stand_in: StandIn, bytes_: bytes, sign: Sign
+    stand_in: StandIn, claude: str, bytes_: bytes, sign: Sign, consumed: Consumed
 ) -> None:
-    error, server = ask_genuine(bytes_)
+    error, server = ask_genuine(claude, bytes_)
     assert isinstance(error, ProviderError)
-    assert error.sign is sign
+    assert (error.sign, error.consumed) == (sign, consumed)
     assert len(server.requests) == 1
     assert KEY not in str(error)
     assert list(stand_in.temporary.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("events", "sign", "consumed"),
+    [
+        pytest.param([*HALF, *closed("tool_use")], Sign.BAD_ANSWER, ALL, id="half"),
+        pytest.param([*HALF, *closed("max_tokens")], Sign.BAD_ANSWER, ALL, id="half, too long"),
+        pytest.param([*text_block("Hello"), *closed("end_turn")], Sign.BAD_ANSWER, ALL, id="words"),
+        pytest.param(
+            [*tool_block("StructuredOutput", decision="APPROVED"), *closed("tool_use")], Sign.BAD_ANSWER, ALL, id="less"
+        ),
+        pytest.param([*HALF, *closed("refusal")], Sign.BAD_ANSWER, ALL, id="refusal"),
+        pytest.param(
+            HALF[:2],
+            Sign.TRANSIENT,
+            Consumed(replace(WHOLE, output_tokens=-(-len(json.dumps(VERDICT)[:-5]) // 3))),
+            id="cut",
+        ),
+    ],
+)
+def test_half_a_verdict_of_the_genuine_command_is_none(
+    stand_in: StandIn, claude: str, events: list[dict[str, Any]], sign: Sign, consumed: Consumed
+) -> None:
+    error, server = ask_genuine(claude, sse(OPENED, *events), schema="verdict")
+    assert isinstance(error, ProviderError)
+    assert (error.sign, error.consumed) == (sign, consumed)
+    assert len(server.requests) == 1
+
+
+def test_an_error_in_the_stream_of_the_genuine_command_is_no_answer(stand_in: StandIn, claude: str) -> None:
+    broken = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+    error, server = ask_genuine(claude, sse(OPENED, *text_block("Hello")[:2], broken))
+    assert isinstance(error, ProviderError)
+    # The older version does not tell which error it was.
+    assert error.sign in (Sign.TRANSIENT, Sign.OVERLOADED)
+    assert error.consumed == SEEN
+    assert len(server.requests) == 1
+
+
+def test_the_genuine_command_that_reaches_nobody_consumes_nothing(stand_in: StandIn, claude: str) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{unused.getsockname()[1]}"
+        error = fail(make_genuine(claude), Credential(KEY, address))
+    assert (error.sign, error.consumed) == (Sign.TRANSIENT, NOTHING)
+    assert "cannot be reached" in str(error)
+
+
+def test_the_genuine_command_asks_this_machine_without_a_proxy(stand_in: StandIn, claude: str) -> None:
+    async def ask() -> None:
+        async with serving(GREETING) as server, serving(GREETING) as proxy:
+            proxies = dict.fromkeys(("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY"), proxy.url)
+            provider = make_genuine(claude, **proxies)
+            assert (await provider.complete(make_request(), Credential(KEY, server.url))).text == "Hello there"
+            assert len(server.requests) == 1
+            assert proxy.requests == []
+
+    asyncio.run(ask())
+
+
+def test_the_genuine_command_uses_a_token_and_an_address_of_the_users_own(stand_in: StandIn, claude: str) -> None:
+    async def ask() -> None:
+        async with serving(GREETING) as server:
+            own = {"ANTHROPIC_AUTH_TOKEN": "own-token", "ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": KEY}
+            assert (await make_genuine(claude, **own).complete(make_request(), None)).text == "Hello there"
+            [(headers, _)] = server.requests
+            assert headers["authorization"] == "Bearer own-token"
+            assert "x-api-key" not in headers
+
+    asyncio.run(ask())
 
 
 class Deaf(Transcript):
@@ -781,7 +1146,6 @@ class Deaf(Transcript):
         return b'"type":"result"' in line and super().take(line)
 
 
-@genuine
 @pytest.mark.parametrize(
     "bytes_",
     [
@@ -793,19 +1157,18 @@ class Deaf(Transcript):
 )
 @pytest.mark.parametrize("schema", ["", "verdict"])
 def test_the_genuine_command_asks_once_even_if_nobody_stops_it(
-    stand_in: StandIn, monkeypatch: pytest.MonkeyPatch, bytes_: bytes, schema: str
+    stand_in: StandIn, claude: str, monkeypatch: pytest.MonkeyPatch, bytes_: bytes, schema: str
 ) -> None:
     monkeypatch.setattr("agentos.providers.claude_cli.Transcript", Deaf)
-    error, server = ask_genuine(bytes_, schema=schema)
+    error, server = ask_genuine(claude, bytes_, schema=schema)
     assert isinstance(error, ProviderError)
     assert len(server.requests) == 1
 
 
-@genuine
-def test_the_genuine_command_is_ended_by_cancellation(stand_in: StandIn) -> None:
+def test_the_genuine_command_is_ended_by_cancellation(stand_in: StandIn, claude: str) -> None:
     async def cancel() -> None:
         async with serving(sse(OPENED), holds=True) as server:
-            call = asyncio.create_task(make_genuine().complete(make_request(), Credential(KEY, server.url)))
+            call = asyncio.create_task(make_genuine(claude).complete(make_request(), Credential(KEY, server.url)))
             await server.arrived.wait()
             mine = _pids_below(os.getpid())
             assert mine
@@ -819,15 +1182,13 @@ def test_the_genuine_command_is_ended_by_cancellation(stand_in: StandIn) -> None
     assert list(stand_in.temporary.iterdir()) == []
 
 
-@genuine
-def test_the_genuine_command_without_a_login_says_so(stand_in: StandIn) -> None:
-    error = fail(make_genuine(ANTHROPIC_API_KEY=KEY))
+def test_the_genuine_command_without_a_login_says_so(stand_in: StandIn, claude: str) -> None:
+    error = fail(make_genuine(claude, ANTHROPIC_API_KEY=KEY))
     assert error.sign is Sign.AUTH
 
 
-@genuine
-def test_the_genuine_command_tells_its_version(stand_in: StandIn) -> None:
-    assert "Claude Code" in asyncio.run(make_genuine().check(None))
+def test_the_genuine_command_tells_its_version(stand_in: StandIn, claude: str) -> None:
+    assert "Claude Code" in asyncio.run(make_genuine(claude).check(None))
 
 
 def _pids_below(parent: int) -> list[int]:

@@ -12,7 +12,7 @@ import pytest
 from agentos.documents.verdict import parse_verdict
 from agentos.errors import ProviderError, Sign
 from agentos.providers import Credential, Provider, Request, create_provider, parse_model_spec
-from tests.support import ISSUE, fill_prompt, find_claude
+from tests.support import ISSUE, fill_prompt, find_claudes
 
 VARIABLES = {"anthropic": "ANTHROPIC_API_KEY", "gemini": "GEMINI_API_KEY", "openai": "OPENAI_API_KEY"}
 MODELS = {"anthropic": "claude-haiku-4-5", "claude-cli": "haiku", "gemini": "gemini-2.5-flash", "openai": "gpt-5-mini"}
@@ -30,7 +30,7 @@ def live(request: pytest.FixtureRequest) -> tuple[str, Credential | None]:
         pytest.skip("asks the real providers: set AGENTOS_LIVE_TESTS=1")
     model = os.environ.get(f"AGENTOS_LIVE_MODEL_{name.upper().replace('-', '_')}") or MODELS[name]
     if name == "claude-cli":
-        if find_claude() is None:
+        if not find_claudes():
             pytest.skip("no claude command: npm install -g @anthropic-ai/claude-code")
         return f"{name}:{model}", None
     secret = os.environ.get(VARIABLES[name])

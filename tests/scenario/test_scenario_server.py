@@ -30,7 +30,7 @@ from tests.scenario.answers import PLAIN_ANSWER, recognise
 from tests.scenario.clients import FORMATS, MODELS, ask, raw_request
 from tests.scenario.desk import hash_prompt
 from tests.scenario.process import ROOT
-from tests.support import BRIEF, ISSUE, NO_CLAUDE, fill_prompt, find_claude, wait_until
+from tests.support import BRIEF, ISSUE, NO_CLAUDE, fill_prompt, find_claudes, wait_until
 
 FINISHED = {"anthropic": "end_turn", "gemini": "STOP", "openai": "stop"}
 
@@ -195,7 +195,7 @@ def test_a_verdict_goes_by_the_tool_that_the_claude_command_offers(server: Servi
     assert not server.ledger.repeated()
 
 
-@pytest.mark.skipif(find_claude() is None, reason=NO_CLAUDE)
+@pytest.mark.skipif(not find_claudes(), reason=NO_CLAUDE)
 def test_the_genuine_claude_command_gets_its_answer(server: Serving, tmp_path: Path) -> None:
     environ = {
         "PATH": os.environ["PATH"],
@@ -206,7 +206,7 @@ def test_the_genuine_claude_command_gets_its_answer(server: Serving, tmp_path: P
         "CLAUDE_CODE_MAX_RETRIES": "0",
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
     }
-    argv = [str(find_claude()), "-p", "--output-format", "json", "--tools", ""]
+    argv = [find_claudes()[-1], "-p", "--output-format", "json", "--tools", ""]
     ended = subprocess.run(
         argv, input=draft_prompt(), env=environ, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120
     )

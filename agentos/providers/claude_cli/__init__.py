@@ -1,31 +1,42 @@
 """Claude by the `claude -p` command, made a plain completion: one request, no tool, nothing read, nothing kept.
 
-With a key, the child alone gets it, as ANTHROPIC_API_KEY. Without one, the user's own login is used, and a key that
+With a key of our pool, the child alone gets it, as ANTHROPIC_API_KEY. Without one, the user's own access is used, in
+the order in which the command itself takes it: ANTHROPIC_AUTH_TOKEN, CLAUDE_CODE_OAUTH_TOKEN, the login. A key that
 happens to be in our environment is withheld from the child: the command would prefer it to the login, and calls that
-were thought to be part of a subscription would be paid for one by one.
+were thought to be part of a subscription would be paid for one by one. A token is not: nobody sets one but to have the
+command use it, most often together with the address of a gateway.
+
+Asked is at the address of the key, else at ANTHROPIC_BASE_URL. One on this very machine is added to NO_PROXY, or the
+key would go through the proxy that is meant for the world outside.
 
 The login is lent as a copy without its refresh token. A child that renewed the login would get a new refresh token,
 lose it with its private folder, and leave the user logged out. So an expired login is refused as such; `claude` renews
 it, or CLAUDE_CODE_OAUTH_TOKEN from `claude setup-token` lasts for long batches.
+
+A request that the API refuses for its thinking or effort, or for a model that it does not have, is sent once more by
+the command, without the one or not streamed. The older version also repeats, up to twice, what an overloaded API or a
+lost connection ended before the first event. Nothing prevents that; what is refused is not billed.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from agentos.errors import BadInput, ProviderError, Sign, UsageError
-from agentos.files import PRIVATE_DIRECTORY, read_regular, remove_tree, write_new
-from agentos.providers import Completion, Credential, Provider, Request
+from agentos.errors import ProviderError, Sign, UsageError
+from agentos.files import PRIVATE_DIRECTORY, remove_tree
+from agentos.programs import find_program
+from agentos.providers import NOTHING, Completion, Credential, Provider, Request
 from agentos.providers.classify import Asked, clean_words
 from agentos.providers.claude_cli.child import Ending, converse
+from agentos.providers.claude_cli.environment import find_secret, make_environment, uses_login
 from agentos.providers.claude_cli.transcript import Transcript
-from agentos.providers.streaming import find_schema, read_idle_timeout
+from agentos.providers.streaming import find_schema
+from agentos.providers.waiting import Patience
 
 COMMAND_VARIABLE = "AGENTOS_CLAUDE_COMMAND"
 _NAME = "claude-cli"
@@ -45,24 +56,6 @@ _OPTIONS = (
     *("--setting-sources", "", "--strict-mcp-config", "--disable-slash-commands", "--no-session-persistence"),
     *("--system-prompt", _SYSTEM),
 )
-_SETTINGS = {
-    "TERM": "dumb",
-    "CLAUDE_CODE_MAX_RETRIES": "0",
-    # The same request once more, not streamed, after a stream that failed.
-    "CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK": "1",
-    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-    "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1",
-    "CLAUDE_CODE_DISABLE_CLAUDE_MDS": "1",
-    "CLAUDE_CODE_SAFE_MODE": "1",
-    "DISABLE_AUTOUPDATER": "1",
-    "DISABLE_ERROR_REPORTING": "1",
-    "DISABLE_TELEMETRY": "1",
-}
-_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
-_PASSED = ("PATH", "LANG", "LC_ALL", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", *_PROXIES, *map(str.lower, _PROXIES))
-_LOGIN_VARIABLE = "CLAUDE_CODE_OAUTH_TOKEN"
-_LOGIN_FILE = ".credentials.json"
-_LOGIN_LIMIT = 1_000_000
 
 
 def create(model: str) -> Provider:
@@ -80,7 +73,6 @@ class ClaudeCliProvider:
             raise UsageError(f"{model!r} is no model: write it as {_NAME}:MODEL, for example {_NAME}:sonnet")
         self._model = model.strip()
         self._environ = environ
-        self._idle = read_idle_timeout(environ)
         self._program = ""
 
     async def complete(self, request: Request, credential: Credential | None) -> Completion:
@@ -89,14 +81,21 @@ class ClaudeCliProvider:
         schema = find_schema(request)
         if schema:
             options += ["--json-schema", json.dumps(schema)]
-        asked = Asked(_NAME, self._model, credential.secret if credential else "")
+        asked = Asked(_NAME, self._model, find_secret(self._environ, credential))
         required = frozenset(schema.get("required", ())) if schema else None
-        transcript = Transcript(asked, request.max_output_tokens, required)
+        is_login = uses_login(self._environ, credential)
+        transcript = Transcript(asked, request.max_output_tokens, required, is_login)
         limit = {"CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(request.max_output_tokens)}
         # At the very beginning, a slash would make the prompt one of the command's own commands.
         prompt = f"\n{request.prompt}" if request.prompt.startswith("/") else request.prompt
-        ending = await self._run(options, limit, credential, prompt, transcript)
-        return transcript.complete(ending)
+        patience = Patience.of(request)
+        try:
+            ending = await self._run(options, limit, credential, prompt, patience, transcript)
+            return transcript.complete(ending)
+        except ProviderError as error:
+            if error.consumed is None:
+                error.consumed = transcript.consumed
+            raise
 
     async def prepare(self, credentials: Sequence[Credential]) -> None:
         """Do nothing: each call starts its own process."""
@@ -107,10 +106,11 @@ class ClaudeCliProvider:
     async def check(self, credential: Credential | None) -> str:
         """Return the version of the command, which costs nothing and asks nobody."""
         lines = _Lines()
-        ending = await self._run(["--version"], {}, credential, "", lines)
+        ending = await self._run(["--version"], {}, credential, "", Patience(), lines)
         version = clean_words(lines.first, limit=80)
         if ending.code != 0 or not version:
-            raise ProviderError(f"{self._program} --version does not tell a version: {clean_words(ending.complaint)}")
+            why = f"{self._program} --version does not tell a version: {clean_words(ending.complaint)}"
+            raise ProviderError(why, consumed=NOTHING)
         return version
 
     async def _run(
@@ -119,51 +119,29 @@ class ClaudeCliProvider:
         settings: Mapping[str, str],
         credential: Credential | None,
         prompt: str,
+        patience: Patience,
         listener: Transcript | _Lines,
     ) -> Ending:
         program = self._find_program()
         with _private_folder() as folder:
-            environ = {**self._child_environment(folder, credential), **settings}
+            environ = {**make_environment(self._environ, folder, credential), **settings}
             command = [program, *options]
-            return await converse(command, environ, folder, prompt.encode("utf-8", "replace"), self._idle, listener)
+            return await converse(command, environ, folder, prompt.encode("utf-8", "replace"), patience, listener)
 
     def _find_program(self) -> str:
         if not self._program:
             wanted = self._environ.get(COMMAND_VARIABLE, "").strip() or "claude"
-            found = shutil.which(wanted, path=self._environ.get("PATH"))
+            found = find_program(wanted, self._environ)
             if not found:
-                raise ProviderError(f"{wanted}: no such command; {_INSTALL}", sign=Sign.BAD_REQUEST)
-            # The child works in another folder.
-            self._program = str(Path(found).absolute())
+                raise ProviderError(f"{wanted}: no such command; {_INSTALL}", sign=Sign.BAD_REQUEST, consumed=NOTHING)
+            self._program = found
         return self._program
-
-    def _child_environment(self, folder: Path, credential: Credential | None) -> dict[str, str]:
-        passed = {name: self._environ[name] for name in _PASSED if name in self._environ}
-        places = {"HOME": folder, "TMPDIR": folder, "CLAUDE_CONFIG_DIR": folder / "config"}
-        environ = passed | _SETTINGS | {name: str(path) for name, path in places.items()}
-        if credential is None:
-            return environ | self._lend_login(folder / "config")
-        secret, base_url = credential.secret.strip(), credential.base_url.strip()
-        if not secret or not (secret + base_url).isascii() or not (secret + base_url).isprintable():
-            raise ProviderError(f"the {_NAME} key holds characters that no key has", sign=Sign.AUTH)
-        return environ | {"ANTHROPIC_API_KEY": secret} | ({"ANTHROPIC_BASE_URL": base_url} if base_url else {})
-
-    def _lend_login(self, config: Path) -> dict[str, str]:
-        """Copy what the user's login needs to be used, not to be renewed."""
-        if token := self._environ.get(_LOGIN_VARIABLE):
-            return {_LOGIN_VARIABLE: token}
-        home = self._environ.get("CLAUDE_CONFIG_DIR") or Path(self._environ.get("HOME", "/nonexistent"), ".claude")
-        try:
-            login = json.loads(read_regular(Path(home, _LOGIN_FILE), _LOGIN_LIMIT))["claudeAiOauth"]
-            lent = {"claudeAiOauth": {**login, "refreshToken": ""}}
-        except (BadInput, ValueError, KeyError, TypeError, RecursionError):
-            return {}
-        write_new(config / _LOGIN_FILE, json.dumps(lent).encode(), is_durable=False)
-        return {}
 
 
 class _Lines:
     """Keeps the first line of an output."""
+
+    has_begun = False
 
     def __init__(self) -> None:
         self.first = ""

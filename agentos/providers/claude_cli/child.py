@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import Protocol
 
 from agentos.errors import ProviderError, Sign
+from agentos.providers import NOTHING
+from agentos.providers.waiting import Patience, SilenceWatch
 
 LINE_LIMIT = 8_000_000
 OUTPUT_LIMIT = 64_000_000
@@ -47,6 +49,10 @@ class Ending:
 class Listener(Protocol):
     """Someone who reads a command's output line by line."""
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether a piece of the answer has arrived."""
+
     def take(self, line: bytes) -> bool:
         """Take a line; return whether no more is wanted."""
 
@@ -56,7 +62,7 @@ async def converse(
     environ: Mapping[str, str],
     folder: Path,
     words: bytes,
-    idle_timeout: float,
+    patience: Patience,
     listener: Listener,
 ) -> Ending:
     """Run `command` in `folder / "work"`, say `words` to it and let `listener` hear it out."""
@@ -64,7 +70,7 @@ async def converse(
         saying = asyncio.create_task(_say(process, words))
         complaining = asyncio.create_task(_hear_complaint(process))
         try:
-            await _listen(process, idle_timeout, listener)
+            await _listen(process, patience, listener)
             code = await _wait(process, EXIT_GRACE)
             return Ending(code, await _complaint(complaining))
         finally:
@@ -105,7 +111,7 @@ async def _start(command: Sequence[str], environ: Mapping[str, str], folder: Pat
         )
     except OSError as error:
         why = f"{command[0]}: cannot be started ({error.strerror}); check that it is a program"
-        raise ProviderError(why, sign=Sign.BAD_REQUEST) from None
+        raise ProviderError(why, sign=Sign.BAD_REQUEST, consumed=NOTHING) from None
     with suppress(OSError, AttributeError):
         # The reader's own pipe, which asyncio does not name otherwise.
         pipe = process._transport.get_pipe_transport(1).get_extra_info("pipe")  # type: ignore[attr-defined]
@@ -143,22 +149,32 @@ async def _wait(process: Process, seconds: float) -> int | None:
     return process.returncode
 
 
-async def _listen(process: Process, idle_timeout: float, listener: Listener) -> None:
+async def _listen(process: Process, patience: Patience, listener: Listener) -> None:
+    """Let the listener hear the command until it has heard enough; end what is silent for too long."""
+    watch = SilenceWatch(patience)
+    try:
+        async with watch.watching():
+            await _hear(process, watch, listener)
+    except TimeoutError:
+        raise ProviderError(f"claude {watch.silence.describe_end()}") from None
+
+
+async def _hear(process: Process, watch: SilenceWatch, listener: Listener) -> None:
     assert process.stdout
     heard = 0
     while True:
         try:
-            async with asyncio.timeout(idle_timeout):
-                line = await process.stdout.readline()
-        except TimeoutError:
-            raise ProviderError(f"claude said nothing for {idle_timeout:g} seconds and was ended") from None
+            line = await process.stdout.readline()
         except ValueError:
             raise _too_much(LINE_LIMIT) from None
+        watch.hear()
         heard += len(line)
         if heard > OUTPUT_LIMIT:
             raise _too_much(OUTPUT_LIMIT)
         if not line or listener.take(line):
             return
+        if listener.has_begun:
+            watch.begin()
 
 
 def _too_much(limit: int) -> ProviderError:
