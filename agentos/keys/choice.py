@@ -6,9 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from agentos.errors import Sign
 from agentos.keys import Key
 from agentos.keys.limits import Standing
-from agentos.keys.store import Books
+from agentos.keys.store import Books, Tokens
 
 CAUTION = 1.1
 """How much larger than expected a call is taken for while it is under way: its answer may be longer than is usual."""
@@ -23,7 +24,9 @@ class Wish:
     provider: str
     model: str
     tokens: int
-    """How many tokens it is expected to take."""
+    """How many tokens it is expected to take, input and output together."""
+    output: int = 0
+    """Of those, the output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ class Hopeless:
     """No key now and none to come."""
 
     why: str
-    is_billing: bool = False
+    sign: Sign = Sign.AUTH
 
 
 Decision = Grant | Wait | Hopeless
@@ -89,7 +92,7 @@ def choose(books: Books, keys: Sequence[Key], wish: Wish, window: float) -> Deci
     if not solvent:
         reason = next(iter(standings.values())).dead
         why = f"no {wish.provider} key can pay any more: {reason}; once it can, run: agentos keys check"
-        return Hopeless(why, is_billing=True)
+        return Hopeless(why, Sign.BILLING)
     usable = {group: standing for group, standing in solvent.items() if standing.is_usable(now)}
     if not usable:
         soonest = min(solvent.values(), key=lambda standing: standing.resting_until)
@@ -107,7 +110,7 @@ def _lend(books: Books, keys: Sequence[Key], standings: dict[str, Standing], wis
         burden = books.under_way("grp", name)
         if burden >= int(min(standing.ceiling, sum(key.max_parallel for key in own))):
             continue
-        opens = _rate_opens_at(books, name, standing, own, wish.tokens, window)
+        opens = _rate_opens_at(books, name, standing, own, wish, window)
         if opens > books.now:
             until = min(until, opens)
             continue
@@ -119,26 +122,33 @@ def _lend(books: Books, keys: Sequence[Key], standings: dict[str, Standing], wis
         return Wait(until)
     _, _, key = min(free, key=lambda entry: entry[:2])
     model = model_name(wish.provider, wish.model)
-    tokens = math.ceil(wish.tokens * CAUTION)
-    return Grant(books.lend(key.fingerprint, group_name(key.provider, key.group), model, tokens), key, books.now)
+    output = math.ceil(wish.output * CAUTION)
+    given = math.ceil(wish.tokens * CAUTION) - output
+    lease = books.lend(key.fingerprint, group_name(key.provider, key.group), model, given, output)
+    return Grant(lease, key, books.now)
 
 
 def _rate_opens_at(
-    books: Books, name: str, standing: Standing, keys: Sequence[Key], tokens: int, window: float
+    books: Books, name: str, standing: Standing, keys: Sequence[Key], wish: Wish, window: float
 ) -> float:
     """Return when the group's requests and tokens a minute leave room for one more call."""
     requests_limit = _least(standing.requests_limit, *(key.requests_per_minute for key in keys))
     tokens_limit = _least(standing.tokens_limit, *(key.tokens_per_minute for key in keys))
-    if not requests_limit and not tokens_limit:
+    if not (requests_limit or tokens_limit or standing.input_limit or standing.output_limit):
         return 0.0
     span = window * (1 + MARGIN)
-    requests, used, next_leaves = books.in_window(name, span)
+    use = books.in_window(name, span)
     opens = 0.0
-    if requests_limit and requests >= requests_limit:
-        opens = next_leaves
-    # A call that is larger than the limit itself is let through alone, or it would wait for ever.
-    if tokens_limit and used and used + tokens > tokens_limit:
-        opens = max(opens, books.leaves_window_at(name, span, used + tokens - tokens_limit))
+    if requests_limit and use.requests >= requests_limit:
+        opens = use.leaves_at
+    for kind, limit, used, wanted in (
+        (Tokens.ALL, tokens_limit, use.tokens, wish.tokens),
+        (Tokens.INPUT, standing.input_limit, use.input_tokens, wish.tokens - wish.output),
+        (Tokens.OUTPUT, standing.output_limit, use.output_tokens, wish.output),
+    ):
+        # A call that is larger than the limit itself is let through alone, or it would wait for ever.
+        if limit and used and used + wanted > limit:
+            opens = max(opens, books.leaves_window_at(name, span, used + wanted - limit, kind))
     return opens
 
 

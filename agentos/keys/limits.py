@@ -33,6 +33,25 @@ PACIFIC = timezone(timedelta(hours=-8))
 
 
 @dataclass(frozen=True, slots=True)
+class Use:
+    """What the calls of a group have used within a minute."""
+
+    requests: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    leaves_at: float = 0.0
+    """When the oldest of the requests leaves the minute."""
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of input and output together."""
+        return self.input_tokens + self.output_tokens
+
+
+NO_USE = Use()
+
+
+@dataclass(frozen=True, slots=True)
 class Standing:
     """How a quota group, or a model of a provider, stands."""
 
@@ -46,7 +65,7 @@ class Standing:
     """Whether it has been refused before, so that the ceiling grows slowly."""
     cut_at: float = 0.0
     strikes: int = 0
-    """Refusals in a row that named no delay."""
+    """Episodes of refusals in a row that named no delay, or next to none."""
     requests_limit: int = 0
     """Requests a minute, 0 while it is not known."""
     tokens_limit: int = 0
@@ -54,6 +73,9 @@ class Standing:
     """Whether the limit was only concluded from a refusal."""
     probe_at: float = 0.0
     """When to try more than the limit, which may have been raised; 0 where every answer tells it."""
+    input_limit: int = 0
+    """Tokens of input a minute, where the provider counts them apart; 0 while it is not known."""
+    output_limit: int = 0
 
     def is_usable(self, now: float) -> bool:
         """Whether a call may be made, limits of the moment aside."""
@@ -66,12 +88,12 @@ def after_success(
     most: int,
     window: float,
     now: float,
-    own: tuple[int, int] = (0, 0),
+    own: Use = NO_USE,
 ) -> Standing:
     """Return how a group stands after an answer.
 
-    `most` is how high its ceiling may grow; `own` is how many requests and tokens of ours the provider can have
-    counted when it wrote the headers.
+    `most` is how high its ceiling may grow; `own` is what the provider can have counted of ours when it wrote the
+    headers.
     """
     step = 1.0 / standing.ceiling if standing.is_cautious else 1.0
     changed = replace(standing, ceiling=min(float(most), standing.ceiling + step), strikes=0)
@@ -86,6 +108,8 @@ def after_fault(
     """Return how a group stands after a failed call that was started at a time, with so many in the last minute."""
     match error.sign:
         case Sign.RATE_LIMIT:
+            if error.allowance is not None:
+                standing = _take_limits(standing, error.allowance)
             told = _be_told(standing, error, window, now)
             if told is not None:
                 # What is known exactly holds by its count; fewer calls at once would only waste it.
@@ -109,8 +133,7 @@ def next_day(now: float) -> float:
 
 
 def _rest(standing: Standing, error: ProviderError, cut: float, started: float, now: float) -> Standing:
-    strikes = standing.strikes + (error.delay is None)
-    delay = error.delay if error.delay is not None else min(LONGEST_REST, FIRST_REST * 2 ** (strikes - 1))
+    delay, strikes = _how_long(standing, error.delay, now)
     changed = replace(
         standing, resting_until=max(standing.resting_until, now + delay), why=str(error.sign), strikes=strikes
     )
@@ -120,15 +143,34 @@ def _rest(standing: Standing, error: ProviderError, cut: float, started: float, 
     return replace(changed, ceiling=max(1.0, standing.ceiling * cut), is_cautious=True, cut_at=now)
 
 
+def _how_long(standing: Standing, told: float | None, now: float) -> tuple[float, int]:
+    """Return the seconds to rest, and the strikes from now on.
+
+    A delay of zero, or one that has passed, says no more than none at all: the rest is a second at first, and doubles
+    with each further episode. A fraction of a second is believed once.
+    """
+    if told is not None and told >= FIRST_REST:
+        return told, standing.strikes
+    is_same_episode = now < standing.resting_until
+    strikes = max(1, standing.strikes + (not is_same_episode))
+    if told and strikes == 1:
+        return told, strikes
+    return min(LONGEST_REST, FIRST_REST * 2 ** (strikes - 1)), strikes
+
+
 def _be_told(standing: Standing, error: ProviderError, window: float, now: float) -> Standing | None:
     """Take over the limits that a refusal names, or return nothing when it names none."""
-    if not error.requests_limit and not error.tokens_limit:
+    if not (error.requests_limit or error.tokens_limit or error.input_limit):
         return None
-    # A count of requests that an earlier refusal seemed to show was that of another limit.
-    requests = error.requests_limit or (0 if standing.is_learned else standing.requests_limit)
-    tokens = error.tokens_limit or standing.tokens_limit
-    probe_at = now + LONGEST_PAUSE * window
-    return replace(standing, requests_limit=requests, tokens_limit=tokens, is_learned=False, probe_at=probe_at)
+    return replace(
+        standing,
+        # A count of requests that an earlier refusal seemed to show was that of another limit.
+        requests_limit=error.requests_limit or (0 if standing.is_learned else standing.requests_limit),
+        tokens_limit=error.tokens_limit or standing.tokens_limit,
+        input_limit=error.input_limit or standing.input_limit,
+        is_learned=False,
+        probe_at=now + LONGEST_PAUSE * window,
+    )
 
 
 def _try_more(standing: Standing, window: float, now: float) -> Standing:
@@ -136,6 +178,8 @@ def _try_more(standing: Standing, window: float, now: float) -> Standing:
         standing,
         requests_limit=math.ceil(standing.requests_limit * PROBE),
         tokens_limit=math.ceil(standing.tokens_limit * PROBE),
+        input_limit=math.ceil(standing.input_limit * PROBE),
+        output_limit=math.ceil(standing.output_limit * PROBE),
         probe_at=now + (window if standing.is_learned else LONGEST_PAUSE * window),
     )
 
@@ -155,16 +199,27 @@ def _learn(standing: Standing, in_window: int, window: float, now: float) -> Sta
     return replace(standing, requests_limit=max(1, limit), is_learned=True, probe_at=now + pause)
 
 
-def _heed(standing: Standing, allowance: Allowance, own: tuple[int, int], now: float) -> Standing:
-    """Take over what the provider's headers say."""
-    changed = standing
+def _take_limits(standing: Standing, allowance: Allowance) -> Standing:
+    """Take over the limits on a minute that the provider's headers tell."""
+    changed = replace(
+        standing,
+        tokens_limit=allowance.tokens_limit or standing.tokens_limit,
+        input_limit=allowance.input_limit or standing.input_limit,
+        output_limit=allowance.output_limit or standing.output_limit,
+    )
     if allowance.requests_limit:
         changed = replace(changed, requests_limit=allowance.requests_limit, is_learned=False, probe_at=0.0)
-    if allowance.tokens_limit:
-        changed = replace(changed, tokens_limit=allowance.tokens_limit)
+    return changed
+
+
+def _heed(standing: Standing, allowance: Allowance, own: Use, now: float) -> Standing:
+    """Take over what the provider's headers say."""
+    changed = _take_limits(standing, allowance)
     for left, reset, limit, used in (
-        (allowance.requests_left, allowance.requests_reset, changed.requests_limit, own[0]),
-        (allowance.tokens_left, allowance.tokens_reset, changed.tokens_limit, own[1]),
+        (allowance.requests_left, allowance.requests_reset, changed.requests_limit, own.requests),
+        (allowance.tokens_left, allowance.tokens_reset, changed.tokens_limit, own.tokens),
+        (allowance.input_left, allowance.input_reset, changed.input_limit, own.input_tokens),
+        (allowance.output_left, allowance.output_reset, changed.output_limit, own.output_tokens),
     ):
         # What our own calls have used up comes free again one by one, as our own books say. Where they do not explain
         # it, somebody else uses the quota too, and the provider's count is the one that holds.

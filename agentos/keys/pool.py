@@ -16,7 +16,7 @@ from agentos.keys import Key
 from agentos.keys.choice import MARGIN, Decision, Grant, Hopeless, Wait, Wish, choose, group_name, model_name
 from agentos.keys.limits import Standing, after_fault, after_success
 from agentos.keys.store import Books, Store
-from agentos.providers import Completion, Credential
+from agentos.providers import NOTHING, Completion, Credential
 from agentos.wording import describe_seconds
 
 EXHAUSTED = "Credential pool exhausted. Pausing all workflows..."
@@ -31,6 +31,8 @@ SLACK = 0.05
 """Part of a minute by which a provider's clock may differ from ours."""
 SIMULATED_REST = 2.0
 
+_UNCOUNTED = (Sign.RATE_LIMIT, Sign.QUOTA, Sign.BILLING, Sign.AUTH, Sign.NO_ACCESS, Sign.OVERLOADED)
+"""After these the provider has not counted the request."""
 
 NO_WISH = Wish("", "", 0)
 
@@ -71,6 +73,8 @@ class Pool:
         self._standings: dict[str, Standing] = {}
         self._pauses: dict[str, float] = {}
         self._reduced: dict[str, int] = {}
+        self._no_access: dict[tuple[str, str], str] = {}
+        """Why a key, by its fingerprint, may not use a model."""
         self._unrehearsed = {key.fingerprint for keys in self._keys.values() for key in keys} if rehearse_429 else set()
 
     def has_keys(self, provider: str) -> bool:
@@ -81,11 +85,11 @@ class Pool:
         """Return what calls to this provider may be made with."""
         return [key.credential for key in self._keys.get(provider, ())]
 
-    async def lease(self, provider: str, model: str, tokens: int, label: str) -> Lease:
-        """Wait in line for a key."""
+    async def lease(self, provider: str, model: str, tokens: int, label: str, *, output: int = 0) -> Lease:
+        """Wait in line for a key for a call of so many tokens, of which so many are output."""
         if not self.has_keys(provider):
             return Lease()
-        wish, started = Wish(provider, model, tokens), self._clock()
+        wish, started = Wish(provider, model, tokens, output), self._clock()
         line = self._lines.setdefault((provider, model), asyncio.Lock())
         place = id(asyncio.current_task())
         self._waiting[place] = label
@@ -113,14 +117,14 @@ class Pool:
             books.end_lease(lease.number, usage.input_tokens, usage.output_tokens)
             name = group_name(key.provider, key.group)
             # Headers are written when a call arrives: what was sent up to a minute before that may be in them.
-            requests, tokens, _ = books.in_window(name, self._window * (1 + MARGIN) + books.now - lease.started)
+            own = books.in_window(name, self._window * (1 + MARGIN) + books.now - lease.started)
             standing = after_success(
                 books.standing(name),
                 completion.allowance,
                 max(most, key.max_parallel),
                 self._window,
                 books.now,
-                (requests, tokens),
+                own,
             )
             self._keep(books, name, standing)
             model = model_name(key.provider, lease.wish.model)
@@ -137,16 +141,21 @@ class Pool:
         name = group_name(key.provider, key.group)
         self._store.give_up("leases", lease.number)
         with self._store.exclusively() as books:
-            in_window, _, has_room_at = books.in_window(name, self._window)
-            if error.delay is not None and books.now + error.delay < has_room_at - SLACK * self._window:
+            use = books.in_window(name, self._window)
+            in_window = use.requests
+            if error.delay is not None and books.now + error.delay < use.leaves_at - SLACK * self._window:
                 # It may go on before the minute has room again: this was another limit than that of requests.
                 in_window = 0
             # A refused request did not count at the provider; one that was cut off did.
-            is_refused = error.sign in (Sign.RATE_LIMIT, Sign.QUOTA, Sign.BILLING, Sign.AUTH, Sign.OVERLOADED)
-            books.end_lease(lease.number, None if is_refused else lease.wish.tokens)
+            wish = lease.wish
+            given = None if error.sign in _UNCOUNTED else wish.tokens - wish.output
+            books.end_lease(lease.number, given, wish.output)
             is_known = key.fingerprint in books.dead_keys() or bool(books.standing(name).dead)
             if error.sign is Sign.AUTH:
                 books.bury(key.fingerprint, str(error))
+            elif error.sign is Sign.NO_ACCESS:
+                is_known = (key.fingerprint, wish.model) in self._no_access
+                self._no_access[key.fingerprint, wish.model] = str(error)
             elif error.sign is Sign.OVERLOADED:
                 model = model_name(key.provider, lease.wish.model)
                 books.set_standing(model, after_fault(books.standing(model), error, lease.started, 0, books.now))
@@ -157,6 +166,8 @@ class Pool:
         match error.sign:
             case Sign.AUTH if not is_known:
                 self._announce(f"Credential {key.fingerprint} ({key.source}) is refused and not used again: {error}")
+            case Sign.NO_ACCESS if not is_known:
+                self._announce(f"Credential {key.fingerprint} ({key.source}) is not used for {wish.model}: {error}")
             case Sign.BILLING if not is_known:
                 self._announce(f"Quota group {key.group} ({key.source}) is not used again: {error}")
             case Sign.RATE_LIMIT | Sign.QUOTA:
@@ -209,9 +220,9 @@ class Pool:
                     case Grant():
                         self._end_pause(wish.provider)
                         return decision
-                    case Hopeless(why=why, is_billing=is_billing):
+                    case Hopeless(why=why, sign=sign):
                         if not self._look_for_new_keys():
-                            raise ProviderError(why, sign=Sign.BILLING if is_billing else Sign.AUTH)
+                            raise ProviderError(why, sign=sign, consumed=NOTHING)
                     case Wait():
                         if decision.why:
                             self._say_pause(wish.provider, decision)
@@ -229,7 +240,7 @@ class Pool:
         with self._store.exclusively() as books:
             ticket = ticket or books.queue(line)
             if books.is_first(ticket, line):
-                decision = choose(books, self._keys.get(wish.provider, ()), wish, self._window)
+                decision = self._choose(books, wish)
             if isinstance(decision, Grant) or (isinstance(decision, Wait) and decision.why):
                 # Who waits for the end of a rest stands in nobody's way, and all who do so are to know and say it.
                 books.leave_queue(ticket)
@@ -238,6 +249,18 @@ class Pool:
                 name = group_name(wish.provider, group)
                 self._standings[name] = books.standing(name)
         return decision, ticket
+
+    def _choose(self, books: Books, wish: Wish) -> Decision:
+        """Choose among the keys that may use the model."""
+        keys = self._keys.get(wish.provider, ())
+        barred = [key for key in keys if (key.fingerprint, wish.model) in self._no_access]
+        allowed = [key for key in keys if key not in barred]
+        dead = books.dead_keys()
+        if barred and all(key.fingerprint in dead for key in allowed):
+            # The next call tries again: that no key may use a model can pass, or be about one prompt.
+            reasons = [self._no_access.pop((key.fingerprint, wish.model)) for key in barred]
+            return Hopeless(f"no {wish.provider} key may use {wish.model}: {reasons[0]}", Sign.NO_ACCESS)
+        return choose(books, allowed, wish, self._window)
 
     async def _rest_until(self, decision: Wait) -> None:
         """Wait for a sign of change in this process, for the time that was named, or to look again."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -12,6 +12,7 @@ from agentos.keys import Key
 from agentos.keys.entries import KEYLESS_PROVIDER, make_key
 from agentos.keys.file import read_document
 from agentos.keys.groups import find_unused, share_limits
+from agentos.redaction import is_secret
 
 LIMIT_VARIABLE = "AGENTOS_CREDENTIAL_LIMIT"
 FALLBACK_VARIABLE = "GOOGLE_API_KEY"
@@ -31,16 +32,23 @@ class Keyring:
     problems: tuple[str, ...] = ()
 
 
-def read_keys(environ: Mapping[str, str], home: Path) -> Keyring:
-    """Collect the keys of the environment and of the key file, or raise `UsageError`; no message tells a key."""
+def read_keys(environ: Mapping[str, str], home: Path, addresses: Mapping[str, str] | None = None) -> Keyring:
+    """Collect the keys of the environment and of the key file, or raise `UsageError`; no message tells a key.
+
+    `addresses` are where providers are asked, by name, for keys that do not say so themselves.
+    """
     problems: list[str] = []
     document = read_document(home)
+    environ = {**{BASE_URL_VARIABLES[name]: url for name, url in (addresses or {}).items()}, **environ}
     found = [*_read_environment(environ, problems), *document.keys]
+    found = [_with_address(key, addresses or {}) for key in found]
     found += _read_keyless_server(environ, found)
     keys = share_limits(_drop_twins(found, problems), document.groups)
     problems += find_unused(keys, document.groups)
     problems += [problem for key in keys for problem in _find_open_road(key)]
-    return Keyring(_keep_first(keys, environ, problems), tuple(problems))
+    kept = _keep_first(keys, environ, problems)
+    problems += [problem for key in kept for problem in _find_placeholder(key)]
+    return Keyring(kept, tuple(problems))
 
 
 def _read_environment(environ: Mapping[str, str], problems: list[str]) -> Iterator[Key]:
@@ -51,6 +59,10 @@ def _read_environment(environ: Mapping[str, str], problems: list[str]) -> Iterat
         base_url = environ.get(BASE_URL_VARIABLES[provider], "")
         for source, secret in given:
             yield _make(provider, source, secret, base_url)
+
+
+def _with_address(key: Key, addresses: Mapping[str, str]) -> Key:
+    return key if key.base_url else replace(key, base_url=addresses.get(key.provider, ""))
 
 
 def _read_variables(environ: Mapping[str, str], variable: str) -> Iterator[tuple[str, str]]:
@@ -125,6 +137,14 @@ def _find_open_road(key: Key) -> Iterator[str]:
         host = urlsplit(key.base_url).hostname or ""
         if host not in ("localhost", "::1") and not host.startswith("127."):
             yield f"{key.source}: its base_url is http, so the key crosses the network readable by others; use https"
+
+
+def _find_placeholder(key: Key) -> Iterator[str]:
+    if key.secret and not is_secret(key.secret):
+        yield (
+            f"{key.provider}: {key.source} looks like a placeholder, not like a key; "
+            "it is sent as it is and not hidden in output"
+        )
 
 
 def _keep_first(keys: tuple[Key, ...], environ: Mapping[str, str], problems: list[str]) -> tuple[Key, ...]:

@@ -15,16 +15,17 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, fields, replace
+from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from agentos.errors import ProviderError, UsageError
-from agentos.keys.limits import Standing
+from agentos.keys.limits import Standing, Use
 from agentos.processes import own_birth, process_birth
 from agentos.redaction import redact
 
-VERSION = 3
+VERSION = 4
 OWNER_LIFE = 60.0
 BUSY_TIMEOUT = 10.0
 LONGEST_REST = 86_400.0
@@ -39,6 +40,14 @@ CREATE TABLE sent (lease INTEGER PRIMARY KEY, grp TEXT, at REAL, tokens INTEGER)
 CREATE INDEX sent_by_group ON sent (grp, at);
 CREATE TABLE waiting (ticket INTEGER PRIMARY KEY AUTOINCREMENT, owner INTEGER, provider TEXT);
 """
+
+
+class Tokens(StrEnum):
+    """Which tokens a limit counts, as a condition on the rows of what was sent."""
+
+    ALL = "1"
+    INPUT = "lease > 0"
+    OUTPUT = "lease < 0"
 
 
 class Store:
@@ -131,7 +140,9 @@ class Books:
     def set_standing(self, name: str, standing: Standing) -> None:
         """Keep how a group or model stands."""
         values = [name, *asdict(replace(standing, dead=redact(standing.dead))).values()]
-        self._database.execute(f"INSERT OR REPLACE INTO standings VALUES ({', '.join('?' * len(values))})", values)
+        columns = ", ".join(("name", *_STANDING))
+        places = ", ".join("?" * len(values))
+        self._database.execute(f"INSERT OR REPLACE INTO standings ({columns}) VALUES ({places})", values)
 
     def dead_keys(self) -> Mapping[str, str]:
         """Return the keys that are refused, with the reason."""
@@ -150,22 +161,23 @@ class Books:
         query = f"SELECT count(*) FROM leases WHERE {column} = ?"
         return int(self._database.execute(query, (value,)).fetchone()[0])
 
-    def in_window(self, group: str, window: float) -> tuple[int, int, float]:
-        """Return the requests and tokens of the last minute, and when the oldest of them leaves it."""
+    def in_window(self, group: str, window: float) -> Use:
+        """Return what the calls of the last minute have used."""
         # The clock may have been put back meanwhile: what lies ahead of it is not counted for ever.
         self._database.execute("DELETE FROM sent WHERE at < ? OR at > ?", (self.now - 2 * window, self.now + window))
-        requests, tokens, oldest = self._database.execute(
-            "SELECT count(CASE WHEN lease > 0 THEN 1 END), coalesce(sum(tokens), 0), "
-            "min(CASE WHEN lease > 0 THEN at END) FROM sent WHERE grp = ? AND at > ?",
+        requests, given, returned, oldest = self._database.execute(
+            "SELECT count(CASE WHEN lease > 0 THEN 1 END), coalesce(sum(CASE WHEN lease > 0 THEN tokens END), 0), "
+            "coalesce(sum(CASE WHEN lease < 0 THEN tokens END), 0), min(CASE WHEN lease > 0 THEN at END) "
+            "FROM sent WHERE grp = ? AND at > ?",
             (group, self.now - window),
         ).fetchone()
-        return int(requests), int(tokens), (oldest or self.now) + window
+        return Use(int(requests), int(given), int(returned), (oldest or self.now) + window)
 
-    def leaves_window_at(self, group: str, window: float, tokens: int) -> float:
+    def leaves_window_at(self, group: str, window: float, tokens: int, kind: Tokens) -> float:
         """Return when so many of the tokens of the last minute will have left it."""
         gone = 0
         rows = self._database.execute(
-            "SELECT at, tokens FROM sent WHERE grp = ? AND at > ? ORDER BY at", (group, self.now - window)
+            f"SELECT at, tokens FROM sent WHERE grp = ? AND at > ? AND {kind} ORDER BY at", (group, self.now - window)
         )
         for at, amount in rows:
             gone += amount
@@ -173,36 +185,33 @@ class Books:
                 return float(at) + window
         return self.now + window
 
-    def lend(self, key: str, group: str, model: str, tokens: int) -> int:
-        """Note a call as under way and return its number."""
+    def lend(self, key: str, group: str, model: str, given: int, returned: int) -> int:
+        """Note a call as under way, with the tokens that are expected, and return its number."""
         cursor = self._database.execute(
             "INSERT INTO leases (owner, key, grp, model, since) VALUES (?, ?, ?, ?, ?)",
             (self._owner, key, group, model, self.now),
         )
-        self._database.execute(
-            "INSERT OR REPLACE INTO sent VALUES (?, ?, ?, ?)", (cursor.lastrowid, group, self.now, tokens)
-        )
-        return int(cursor.lastrowid or 0)
+        lease = int(cursor.lastrowid or 0)
+        rows = [(lease, group, self.now, given), (-lease, group, self.now, returned)]
+        self._database.executemany("INSERT OR REPLACE INTO sent VALUES (?, ?, ?, ?)", rows)
+        return lease
 
     def redate(self, lease: int) -> None:
         """Count a call from now on in the minute, and not from when it got its key."""
-        self._database.execute("UPDATE sent SET at = ? WHERE lease = ?", (self.now, lease))
+        self._database.execute("UPDATE sent SET at = ? WHERE lease IN (?, ?)", (self.now, lease, -lease))
 
-    def end_lease(self, lease: int, tokens: int | None, output: int = 0) -> None:
+    def end_lease(self, lease: int, given: int | None, returned: int = 0) -> None:
         """Note that a call has ended, with the tokens it really took; None takes it out of the minute altogether.
 
         Those of its output are counted from now on: some providers count them when they are there, and for one that
         counts them with the request this is only cautious. They have a row of their own, under the negated number.
         """
         self._database.execute("DELETE FROM leases WHERE id = ? AND owner = ?", (lease, self._owner))
-        if tokens is None:
-            self._database.execute("DELETE FROM sent WHERE lease = ?", (lease,))
+        if given is None:
+            self._database.execute("DELETE FROM sent WHERE lease IN (?, ?)", (lease, -lease))
         else:
-            self._database.execute("UPDATE sent SET tokens = ? WHERE lease = ?", (tokens, lease))
-            self._database.execute(
-                "INSERT OR REPLACE INTO sent SELECT -lease, grp, ?, ? FROM sent WHERE lease = ?",
-                (self.now, output, lease),
-            )
+            self._database.execute("UPDATE sent SET tokens = ? WHERE lease = ?", (given, lease))
+            self._database.execute("UPDATE sent SET at = ?, tokens = ? WHERE lease = ?", (self.now, returned, -lease))
 
     def queue(self, provider: str) -> int:
         """Take a ticket in the line of all processes for a provider's keys."""
@@ -247,6 +256,11 @@ def _open(path: Path | str) -> sqlite3.Connection:
                 database.execute(statement)
         if version == 1:
             database.execute("ALTER TABLE standings RENAME COLUMN probed_at TO probe_at")
+        if 0 < version < 4:
+            present = {row[1] for row in database.execute("PRAGMA table_info(standings)")}
+            for column in ("input_limit", "output_limit"):
+                if column not in present:
+                    database.execute(f"ALTER TABLE standings ADD COLUMN {column} DEFAULT 0")
         if version < VERSION:
             database.execute(_CLOCKS)
             database.execute(f"PRAGMA user_version={VERSION}")

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from agentos.errors import ProviderError, RateLimited, Sign
 from agentos.keys import Key
-from agentos.keys.limits import FIRST_CEILING, Standing, after_fault, after_success, next_day
+from agentos.keys.limits import FIRST_CEILING, Standing, Use, after_fault, after_success, next_day
 from agentos.keys.pool import EXHAUSTED, Lease, Pool, describe_states
 from agentos.keys.store import Store
 from agentos.providers import Allowance, Completion, Usage
@@ -313,8 +313,8 @@ def test_the_limits_that_headers_tell_are_kept() -> None:
 
 def test_a_quota_that_our_own_calls_have_used_up_needs_no_rest() -> None:
     told = Allowance(requests_limit=50, requests_left=0, requests_reset=60.0, tokens_limit=4000)
-    assert after_success(Standing(), told, 8, 60.0, 1000.0, (50, 3000)).resting_until == 0
-    assert after_success(Standing(), told, 8, 60.0, 1000.0, (30, 3000)).resting_until == 1060.0
+    assert after_success(Standing(), told, 8, 60.0, 1000.0, Use(50, 3000)).resting_until == 0
+    assert after_success(Standing(), told, 8, 60.0, 1000.0, Use(30, 3000)).resting_until == 1060.0
 
 
 def test_a_learned_limit_is_tried_after_a_pause_that_grows_while_more_is_refused() -> None:
@@ -356,12 +356,17 @@ def test_the_state_that_an_older_version_left_is_taken_over(tmp_path: Path) -> N
         books.set_standing("gemini/a", Standing(resting_until=5e9, requests_limit=7))
     store.close()
     with sqlite3.connect(path) as database:
+        for column in ("input_limit", "output_limit"):
+            database.execute(f"ALTER TABLE standings DROP COLUMN {column}")
         database.execute("ALTER TABLE standings RENAME COLUMN probe_at TO probed_at")
         database.execute("PRAGMA user_version=1")
     database.close()
     store = Store(path, time.time)
     with store.exclusively() as books:
         assert books.standing("gemini/a") == Standing(resting_until=5e9, requests_limit=7)
+        apart = Standing(input_limit=30_000, output_limit=8_000)
+        books.set_standing("gemini/b", apart)
+        assert books.standing("gemini/b") == apart
     store.close()
 
 
@@ -372,14 +377,14 @@ def test_a_clock_that_is_put_forward_or_back_neither_lengthens_a_rest_nor_takes_
     first = Store(tmp_path / "pool.db")
     with first.exclusively() as books:
         books.set_standing("gemini/a", Standing(resting_until=books.now + 2))
-        lease = books.lend("key-1", "gemini/a", "gemini:m", 10)
+        lease = books.lend("key-1", "gemini/a", "gemini:m", 10, 0)
         before = books.now
     on_the_wall = time.time
     monkeypatch.setattr(time, "time", lambda: on_the_wall() + jump)
     second = Store(tmp_path / "pool.db")
     with second.exclusively() as books:
         assert 0 <= books.now - before < 60
-        assert books.in_window("gemini/a", 60.0)[0] == 1
+        assert books.in_window("gemini/a", 60.0).requests == 1
         assert list(books._database.execute("SELECT id FROM leases")) == [(lease,)]
     with first.exclusively() as books:
         assert 0 <= books.now - before < 60
@@ -403,3 +408,88 @@ def test_a_call_under_way_is_taken_for_larger_than_expected_until_its_size_is_kn
 def test_daily_quotas_are_renewed_at_midnight_on_the_pacific_coast() -> None:
     noon_utc = 1_700_049_600.0  # 2023-11-15 12:00 UTC is 04:00 there.
     assert next_day(noon_utc) - noon_utc == 20 * 3600
+
+
+@pytest.mark.parametrize("told", [0.0, None])
+def test_a_delay_of_nothing_is_a_second_that_doubles(told: float | None) -> None:
+    now, rests = 1000.0, []
+    standing = Standing()
+    for _ in range(8):
+        error = ProviderError("429", sign=Sign.RATE_LIMIT, delay=told)
+        standing = after_fault(standing, error, now, 1, now)
+        rests.append(standing.resting_until - now)
+        now = standing.resting_until
+    assert rests == [1, 2, 4, 8, 16, 32, 60, 60]
+
+
+def test_calls_that_are_refused_together_are_one_episode() -> None:
+    standing = Standing()
+    for _ in range(10):
+        standing = after_fault(standing, RateLimited("429", 0.0), 1000.0, 1, 1000.0)
+    assert standing.resting_until == 1001.0
+
+
+def test_a_fraction_of_a_second_is_believed_once() -> None:
+    first = after_fault(Standing(), RateLimited("429", 0.25), 1000.0, 1, 1000.0)
+    assert first.resting_until == 1000.25
+    second = after_fault(first, RateLimited("429", 0.25), 1000.25, 1, 1000.25)
+    assert second.resting_until == 1002.25
+
+
+def test_a_limit_on_input_is_not_compared_with_output() -> None:
+    """A minute may have 1,000 tokens of input: calls with little input and long answers go through."""
+
+    async def check() -> None:
+        pool = Pool(Store(":memory:", time.time), lambda: [Key("gemini", "s", group="a", max_parallel=9)], print)
+        lease = await pool.lease("gemini", "m", 100, "LLD-1", output=90)
+        pool.fail(lease, ProviderError("429", sign=Sign.RATE_LIMIT, delay=0.001, input_limit=1000))
+        for number in range(3):
+            async with asyncio.timeout(5):
+                lease = await pool.lease("gemini", "m", 5_100, f"LLD-{number}", output=5_000)
+            pool.succeed(lease, Completion("x", "m", Usage(100, 5_000)))
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await pool.lease("gemini", "m", 1_000, "LLD-9", output=0)
+
+    asyncio.run(check())
+
+
+def test_a_key_without_access_to_a_model_is_used_for_others() -> None:
+    said: list[str] = []
+    keys = [Key("openai", name, group=name, source=name) for name in ("one", "two")]
+
+    async def check() -> None:
+        pool = Pool(Store(":memory:", time.time), lambda: keys, said.append)
+        for _ in keys:
+            lease = await pool.lease("openai", "big", 10, "LLD-1")
+            pool.fail(lease, ProviderError("not for you", sign=Sign.NO_ACCESS))
+        with pytest.raises(ProviderError, match="no openai key may use big: not for you") as caught:
+            await pool.lease("openai", "big", 10, "LLD-1")
+        assert caught.value.failure == "provider"
+        assert (await pool.lease("openai", "big", 10, "LLD-2")).key is not None
+        assert (await pool.lease("openai", "small", 10, "LLD-1")).key is not None
+
+    asyncio.run(check())
+    assert sum("is not used for big" in line for line in said) == 2
+
+
+def test_a_refused_key_beside_one_without_access_does_not_speak_for_both() -> None:
+    keys = [Key("openai", name, group=name, source=name) for name in ("one", "two")]
+
+    async def check() -> None:
+        pool = Pool(Store(":memory:", time.time), lambda: keys, lambda _: None)
+        for error in (ProviderError("refused", sign=Sign.AUTH), ProviderError("not for you", sign=Sign.NO_ACCESS)):
+            pool.fail(await pool.lease("openai", "big", 10, "LLD-1"), error)
+        with pytest.raises(ProviderError, match="no openai key may use big: not for you"):
+            await pool.lease("openai", "big", 10, "LLD-1")
+        assert (await pool.lease("openai", "big", 10, "LLD-2")).key is not None
+
+    asyncio.run(check())
+
+
+def test_limits_that_only_the_headers_of_a_refusal_tell_are_kept() -> None:
+    told = Allowance(requests_limit=50, input_limit=30_000, output_limit=8_000)
+    error = ProviderError("429", sign=Sign.RATE_LIMIT, delay=5.0, allowance=told)
+    standing = after_fault(Standing(), error, 1000.0, 30, 1000.0)
+    assert (standing.requests_limit, standing.input_limit, standing.output_limit) == (50, 30_000, 8_000)
+    assert not standing.is_learned

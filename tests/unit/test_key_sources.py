@@ -21,7 +21,7 @@ from agentos.keys.sources import Keyring, read_keys
 from agentos.keys.tables import append_table, drop_table
 
 SECRET = "AIzaSyCANARY-0123456789"
-OTHER = "sk-CANARY-9876543210"
+OTHER = "sk-CANARY-9876543210fedcba9876"
 
 
 def write(home: Path, text: str | bytes, mode: int = 0o600) -> Path:
@@ -42,6 +42,11 @@ def table(**fields: str | int) -> str:
 def group(**fields: str | int) -> str:
     """Return a [[group]] table."""
     return "[[group]]\n" + "".join(f"{name} = {json.dumps(value)}\n" for name, value in fields.items()) + "\n"
+
+
+def like(name: str) -> str:
+    """Return what looks like a key, and is known by a name."""
+    return f"{name}-0123456789abcdef"
 
 
 def refusal(home: Path, environ: Mapping[str, str] | None = None) -> str:
@@ -67,18 +72,18 @@ def test_without_any_source_there_are_no_keys_and_nothing_is_created(tmp_path: P
 
 def test_the_environment_gives_single_numbered_and_listed_keys_in_that_order(tmp_path: Path) -> None:
     environ = {
-        "GEMINI_API_KEY_10": "g10",
-        "GEMINI_API_KEY_2": "g2",
-        "GEMINI_API_KEYS": " g4 ,, g5,",
-        "GEMINI_API_KEY": "g1",
-        "ANTHROPIC_API_KEY": "a1",
-        "OPENAI_API_KEY_1": "o1",
+        "GEMINI_API_KEY_10": like("g10"),
+        "GEMINI_API_KEY_2": like("g2"),
+        "GEMINI_API_KEYS": f" {like('g4')} ,, {like('g5')},",
+        "GEMINI_API_KEY": like("g1"),
+        "ANTHROPIC_API_KEY": like("a1"),
+        "OPENAI_API_KEY_1": like("o1"),
         "OPENAI_API_KEY": "",
         "GEMINI_API_KEY_X": "no",
         "GEMINI_API_KEY_²": "no",
     }
     ring = read_keys(environ, tmp_path)
-    assert secrets(ring) == ["g1", "g2", "g10", "g4", "g5", "a1", "o1"]
+    assert secrets(ring) == [like(name) for name in ("g1", "g2", "g10", "g4", "g5", "a1", "o1")]
     assert [key.source for key in ring.keys[:5]] == [
         "GEMINI_API_KEY",
         "GEMINI_API_KEY_2",
@@ -166,7 +171,7 @@ def test_limits_of_a_group_reach_all_of_its_keys(tmp_path: Path) -> None:
     write(
         tmp_path,
         table(group="p", requests_per_minute=60)
-        + table(key="another", group="p")
+        + table(key=like("another"), group="p")
         + group(name="p", provider="gemini", tokens_per_minute=1000)
         + group(name=first, provider="gemini", requests_per_minute=5),
     )
@@ -176,9 +181,10 @@ def test_limits_of_a_group_reach_all_of_its_keys(tmp_path: Path) -> None:
 
 
 def test_the_credential_limit_keeps_the_first_keys_of_all(tmp_path: Path) -> None:
-    environ = {"GEMINI_API_KEYS": "a,b", "OPENAI_API_KEY": "c", "AGENTOS_CREDENTIAL_LIMIT": "2"}
+    listed = f"{like('a')},{like('b')}"
+    environ = {"GEMINI_API_KEYS": listed, "OPENAI_API_KEY": like("c"), "AGENTOS_CREDENTIAL_LIMIT": "2"}
     ring = read_keys(environ, tmp_path)
-    assert secrets(ring) == ["a", "b"]
+    assert secrets(ring) == [like("a"), like("b")]
     assert ring.problems == ("AGENTOS_CREDENTIAL_LIMIT: 2 of 3 keys are used",)
     for bad in ("0", "-1", "two", "9" * 5000):
         assert "AGENTOS_CREDENTIAL_LIMIT" in refusal(tmp_path, {**environ, "AGENTOS_CREDENTIAL_LIMIT": bad})
@@ -190,6 +196,17 @@ def test_a_key_that_crosses_the_network_readable_is_a_problem(tmp_path: Path) ->
     assert "https" in problem
     write(tmp_path, table(base_url="http://127.0.0.1:9/v1"))
     assert read_keys({}, tmp_path).problems == ()
+
+
+def test_a_placeholder_is_used_and_said_once_to_be_one(tmp_path: Path) -> None:
+    write(tmp_path, table(provider="openai", key="not-needed") + table(key=SECRET))
+    ring = read_keys({"OPENAI_API_KEY": "your-api-key-here", "GEMINI_API_KEY": OTHER}, tmp_path)
+    assert {"not-needed", "your-api-key-here"} < set(secrets(ring))
+    assert ring.problems == tuple(
+        f"openai: {source} looks like a placeholder, not like a key; it is sent as it is and not hidden in output"
+        for source in ("OPENAI_API_KEY", "keys.toml, key 1")
+    )
+    assert read_keys({"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}, tmp_path / "none").problems == ()
 
 
 def test_a_group_without_a_key_is_a_problem(tmp_path: Path) -> None:
