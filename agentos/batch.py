@@ -16,9 +16,9 @@ from agentos.files import write_atomically
 from agentos.gateway.budget import Caps, OverBudget
 from agentos.gateway.journal import item_key
 from agentos.gateway.opening import Means, open_journal, open_pool
-from agentos.gateway.prices import parse_dollars
-from agentos.gateway.server import Gateway
+from agentos.gateway.server import Gateway, RoleTerms
 from agentos.inbox import Reject
+from agentos.money import parse_dollars
 from agentos.plan.building import workshop_of
 from agentos.plan.halt import parse_halt
 from agentos.plan.preview import Options, Preview
@@ -27,7 +27,7 @@ from agentos.report.run_file import describe_run
 from agentos.report.summary import Summary
 from agentos.scratch import Scratch
 from agentos.shutdown import Signals, handled
-from agentos.spending import Undertaking
+from agentos.spending import BudgetChain
 from agentos.supervision import Filer, Run, explain, supervise
 from agentos.task import Failure, State, Task, failed
 from agentos.turns import Distance, Turns
@@ -84,6 +84,8 @@ class _Batch:
         self._running: dict[str, float] = {}
         self._failures = 0
         self._is_spent_out = False
+        self._remedies: dict[str, str] = {}
+        """For each cap that stopped a call, the option and the amount with which it would have been sent."""
         self._stopping = threading.Event()
         self._coordinator = ParallelCoordinator(
             options.parallel,
@@ -99,10 +101,8 @@ class _Batch:
         self._name, self._folder = preview.home.make_run_folder()
         self._entries = Entries(preview.selection.tasks, str(self._folder))
         self._turns = Turns(preview.selection.tasks, preview.order, self._entries, options.repository, self._warn_of)
-        self._undertaking = Undertaking(
-            preview.home.root, preview.key, options.workflow, self._name, self._scratch.fresh()
-        )
-        self._journal = open_journal(means, preview.home.root, self._undertaking.name, self._announce)
+        self._chain = BudgetChain(preview.home.root, preview.key, options.workflow, self._name, self._scratch.fresh())
+        self._journal = open_journal(means, preview.home.root, self._chain.name, self._announce)
         self._gateway = Gateway(
             self._journal,
             self._pool,
@@ -110,9 +110,11 @@ class _Batch:
             caps=_caps(options),
             price=means.price,
             on_spent_out=self._stop_spending,
+            terms=_terms(options),
+            announce=self._announce,
         )
         # Runs that were killed could not say it themselves.
-        self._gateway.account.repeated = self._journal.repeated(self._undertaking.name)
+        self._gateway.account.repeated = self._journal.repeated(self._chain.name)
         self._workers = ProcessWorkers(
             self._gateway,
             self._scratch,
@@ -161,7 +163,7 @@ class _Batch:
             trouble = self._run_items()
             summary = self._summarise(signals.ending, trouble)
         if not summary.is_unfinished:
-            self._undertaking.end()
+            self._chain.end()
         try:
             self._write("summary.json", summary.to_json_text())
         except OSError as error:
@@ -171,11 +173,14 @@ class _Batch:
     def close(self) -> None:
         """Remove what the run needed only for itself."""
         self._journal.close()
+        self._chain.close()
         self._pool.close()
         self._scratch.close()
 
     def _stop_spending(self, error: OverBudget) -> None:
         """Start nothing more once the money is spent; what needs no more calls may still end."""
+        option, amount = error.remedy
+        self._remedies[option] = max(amount, self._remedies.get(option, amount), key=parse_dollars)
         if error.is_for_all and not self._is_spent_out:
             self._is_spent_out = True
             self._announce(str(error))
@@ -330,6 +335,7 @@ class _Batch:
             trouble=trouble,
             account=self._gateway.account,
             asks_models=not self._means.is_offline,
+            remedies=self._remedies,
         )
 
     def _write(self, name: str, texts: Iterable[str]) -> None:
@@ -339,6 +345,14 @@ class _Batch:
 def _caps(options: Options) -> Caps:
     given = (options.max_cost, options.max_cost_per_item, options.max_cost_per_day)
     return Caps(*(parse_dollars(text) if text else None for text in given))
+
+
+def _terms(options: Options) -> dict[str, RoleTerms]:
+    timeouts = options.first_byte_timeout, options.idle_timeout
+    return {
+        "drafter": RoleTerms(options.drafter_output_limit, *timeouts),
+        "reviewer": RoleTerms(options.reviewer_output_limit, *timeouts),
+    }
 
 
 def _crashed(task: Task, error: Exception, seconds: float) -> Entry:

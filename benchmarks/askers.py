@@ -50,13 +50,12 @@ async def ask_all(plan: Plan, ask: Ask) -> int:
 @asynccontextmanager
 async def through_gateway(plan: Plan) -> AsyncIterator[Ask]:
     """Ask as the coordinator of a run does: pool and journal on disk, keys from the key file."""
-    from agentos.gateway.opening import gather_means, open_journal, open_pool
-    from agentos.gateway.prices import Price
+    from agentos.gateway.opening import GivenPrices, gather_means, open_journal, open_pool
     from agentos.gateway.server import Gateway
     from agentos.providers import Request
 
     home, model = Path(os.environ["AGENTOS_HOME"]), f"{plan['provider']}:{plan['model']}"
-    means = gather_means([model], os.environ, home, {model: Price(0, 0, "free")})
+    means = gather_means([model], os.environ, home, GivenPrices.read([f"{model}=0/0"]))
     pool = open_pool(means, os.environ, home, lambda text: print(text, file=sys.stderr))
     journal = open_journal(means, home, "run", lambda text: print(text, file=sys.stderr))
     gateway = Gateway(journal, pool, price=means.price)

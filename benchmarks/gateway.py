@@ -203,7 +203,7 @@ async def _fly(url: str) -> None:
 
 def _open_gateway(url: str, providers: Sequence[str], max_parallel: int, home: Path) -> tuple[Gateway, Sequence[Key]]:
     """Return a gateway as a run has it, on disk, whose groups have been seen to bear that many calls."""
-    from agentos.gateway.prices import Price
+    from agentos.gateway.prices import flat_price
     from agentos.gateway.server import Gateway
     from agentos.gateway.sqlite_journal import SqliteJournal
     from agentos.keys import Key
@@ -226,7 +226,7 @@ def _open_gateway(url: str, providers: Sequence[str], max_parallel: int, home: P
         for key in keys:
             books.set_standing(group_name(key.provider, key.group), Standing(ceiling=float(max_parallel)))
     pool = Pool(store, lambda: keys, lambda _: None)
-    price = Price(1_000_000, 5_000_000, "made up")
+    price = flat_price(1_000_000, 5_000_000, "made up")
     return Gateway(SqliteJournal(home / "journal.db", "run"), pool, price=lambda _: price), keys
 
 

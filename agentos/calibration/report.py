@@ -13,7 +13,7 @@ from agentos.calibration.asking import Result
 from agentos.calibration.case_files import CLEAN, DefectClass
 from agentos.calibration.judgement import Share, Tally, judge, say, tally
 from agentos.calibration.scoring import Outcome
-from agentos.gateway.prices import say_dollars
+from agentos.money import NO_COST, Cost
 from agentos.wording import count, describe_seconds
 
 SCHEMA = 1
@@ -36,8 +36,7 @@ class Spending:
     """What the calls to one reviewer came to, reruns of an unfinished calibration included."""
 
     calls: int = 0
-    cost: int = 0
-    """Micro-dollars."""
+    cost: Cost = NO_COST
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +104,7 @@ class Report:
             "outcomes": {outcome: counts.count(outcome) for outcome in Outcome},
             "failed": Counter(result.question.model for result in self.failed)[model],
             "calls": spending.calls,
-            "cost": spending.cost / 1e6,
+            **spending.cost.to_json(),
             "median_seconds": round(self.median_seconds(model), 3),
         }
 
@@ -145,7 +144,7 @@ class Report:
             ("put before a person", counted(Outcome.DISCUSSED)),
             ("no usable verdict", counted(Outcome.UNUSABLE)),
             ("calls", [str(spent.calls) for spent in spending]),
-            ("cost", [say_dollars(spent.cost) for spent in spending]),
+            ("cost", [spent.cost.describe() for spent in spending]),
             ("median time for a case", seconds),
         ]
         return [_row(label, cells) for label, cells in rows]

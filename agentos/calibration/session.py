@@ -18,11 +18,11 @@ from agentos.errors import UsageError
 from agentos.gateway.budget import Caps, OverBudget
 from agentos.gateway.journal import Journal
 from agentos.gateway.opening import Means, open_journal, open_pool
-from agentos.gateway.server import Gateway
+from agentos.gateway.server import Gateway, RoleTerms
 from agentos.home import Home
 from agentos.scratch import Scratch
 from agentos.shutdown import Signals, handled
-from agentos.spending import Undertaking
+from agentos.spending import BudgetChain
 from agentos.task import Workflow
 from agentos.wording import count, file_stamp
 from agentos.workflows.overrides import Overrides
@@ -42,6 +42,7 @@ class Plan:
     parallel: int
     caps: Caps
     overrides: Overrides
+    terms: RoleTerms
 
     @property
     def prompt(self) -> str:
@@ -74,9 +75,9 @@ class _Session:
         self._at_once = min(plan.parallel, MOST_AT_ONCE)
         self._console = console
         name = f"{REPOSITORY}-{file_stamp()}-{os.getpid()}"
-        self._undertaking = Undertaking(home.root, REPOSITORY, Workflow.LLD, name, folder.fresh())
+        self._chain = BudgetChain(home.root, REPOSITORY, Workflow.LLD, name, folder.fresh())
         self._pool = open_pool(means, environ, home.root, self._announce)
-        self._journal: Journal = open_journal(means, home.root, self._undertaking.name, self._announce)
+        self._journal: Journal = open_journal(means, home.root, self._chain.name, self._announce)
         self._price = means.price
         self._loop: asyncio.AbstractEventLoop | None = None
         self._examination: Examination | None = None
@@ -108,6 +109,7 @@ class _Session:
     def close(self) -> None:
         """Let go of the journal and the keys."""
         self._journal.close()
+        self._chain.close()
         self._pool.close()
 
     async def _ask(self, questions: list[Question], signals: Signals) -> tuple[Examination, Gateway]:
@@ -119,6 +121,8 @@ class _Session:
             caps=plan.caps,
             price=self._price,
             on_spent_out=self._stop_spending,
+            terms={"reviewer": plan.terms},
+            announce=self._announce,
         )
         self._loop = asyncio.get_running_loop()
         self._examination = Examination(gateway, self._journal, plan.overrides, questions, self._tell)
@@ -153,7 +157,7 @@ class _Session:
     def _report(self, questions: list[Question], examination: Examination, gateway: Gateway, seconds: float) -> Report:
         plan = self._plan
         spending: dict[str, Spending] = {}
-        for call in self._journal.costs(self._undertaking.name):
+        for call in self._journal.costs(self._chain.name):
             before = spending.get(call.model, Spending())
             spending[call.model] = Spending(before.calls + call.calls, before.cost + call.cost)
         place = {question: at for at, question in enumerate(questions)}
@@ -173,7 +177,7 @@ class _Session:
         """Let the next calibration ask anew, with a purse of its own."""
         for case in self._plan.cases:
             self._journal.forget_item(REPOSITORY, Workflow.LLD, case.name)
-        self._undertaking.end()
+        self._chain.end()
 
 
 @contextmanager

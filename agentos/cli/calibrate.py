@@ -10,11 +10,12 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from agentos.cli.output import tell_lost_output
 from agentos.cli.parser import Parser
 from agentos.cli.repository import add_repository_argument, repository_of
 from agentos.errors import UsageError
 from agentos.home import Home, home_path
-from agentos.settings import SETTINGS, read_model, read_whole, resolve
+from agentos.settings import PRICE_FLOOR, SETTINGS, read_model, read_whole, resolve
 from agentos.untrusted import print_clean
 
 if TYPE_CHECKING:
@@ -98,6 +99,9 @@ def calibrate(args: argparse.Namespace) -> int:
         return die_by(signal.SIGPIPE)
     if ending is not None:
         return die_by(ending)
+    if console.lost_output:
+        tell_lost_output("agentos calibrate", console.lost_output)
+        return 1
     if report.failed:
         return 1
     return 0 if report.is_complete else 75
@@ -124,8 +128,9 @@ def _settle(args: argparse.Namespace, home: Home) -> tuple[Plan, Means, str]:
     from agentos.calibration.case_files import load_cases
     from agentos.calibration.session import Plan
     from agentos.gateway.budget import Caps
-    from agentos.gateway.opening import gather_means
-    from agentos.gateway.prices import parse_dollars, parse_price
+    from agentos.gateway.opening import GivenPrices, gather_means
+    from agentos.gateway.server import RoleTerms
+    from agentos.money import parse_dollars
     from agentos.task import Workflow
     from agentos.workflows.overrides import check_overrides
 
@@ -138,7 +143,8 @@ def _settle(args: argparse.Namespace, home: Home) -> tuple[Plan, Means, str]:
     models = tuple(dict.fromkeys(read_model(name) for name in args.reviewer or [values["reviewer"]]))
     classes = _read_classes(args.classes)
     caps = (values["max_cost"], values["max_cost_per_item"], values["max_cost_per_day"])
-    prices = dict(parse_price(text) for text in values["price"])
+    prices = GivenPrices.read(values["price"], values.get(PRICE_FLOOR, ()))
+    addresses = dict(text.split("=", 1) for text in values["base_url"])
     plan = Plan(
         models=models,
         classes=classes,
@@ -147,8 +153,9 @@ def _settle(args: argparse.Namespace, home: Home) -> tuple[Plan, Means, str]:
         parallel=values["parallel"],
         caps=Caps(*(parse_dollars(text) if text else None for text in caps)),
         overrides=check_overrides(repository, Workflow.LLD),
+        terms=RoleTerms(values["reviewer_output_limit"], values["first_byte_timeout"], values["idle_timeout"]),
     )
-    return plan, gather_means(models, os.environ, home.root, prices), values["color"]
+    return plan, gather_means(models, os.environ, home.root, prices, addresses), values["color"]
 
 
 def _read_repeat(text: str) -> int:

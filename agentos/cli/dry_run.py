@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -24,12 +25,17 @@ MOST_JUDGED = 200
 def show(options: Options, home: Home, *, as_json: bool) -> int:
     """Print the count, the ids, their order, the estimated time and what is wrong with the items."""
     check_overrides(options.repository, options.workflow)
+    is_offline = all(model.split(":")[0] == "offline" for model in (options.drafter, options.reviewer))
+    if not is_offline:
+        from agentos.cli.asking import means_of
+
+        # What a run would be refused for is refused here too: a missing price, a missing key.
+        means_of(options, home, os.environ)
     preview = look_ahead(options, home)
     selection = preview.selection
     parallel = min(options.parallel, ParallelCoordinator.MAX_PARALLELISM)
     if options.parallel > parallel:
         print_clean(f"Warning: parallelism {options.parallel} capped at {parallel}\n", sys.stderr)
-    is_offline = options.drafter.split(":")[0] == "offline"
     chain = preview.order.chain(len(selection.tasks))
     expected = estimate(len(selection.tasks), parallel, preview.earlier, is_offline, chain)
     # Designs were judged by their reviewer.

@@ -9,10 +9,11 @@ from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 
 from agentos.batch import run_batch
+from agentos.cli.asking import describe_repository, means_of
+from agentos.cli.output import tell_lost_output
 from agentos.console import Console
 from agentos.errors import UsageError
-from agentos.gateway.opening import Means, gather_means
-from agentos.gateway.prices import parse_price
+from agentos.gateway.opening import Means
 from agentos.home import Home, repository_key
 from agentos.plan.preview import Options, Preview, look_ahead
 from agentos.providers.families import shared_family
@@ -35,8 +36,7 @@ def execute(options: Options, home: Home, args: argparse.Namespace, color: str, 
         raise UsageError(f"langgraph is missing from {sys.executable}; use the Python of the project's environment")
     home.check_private()
     check_overrides(options.repository, options.workflow)
-    prices = dict(parse_price(text) for text in options.price)
-    means = gather_means((options.drafter, options.reviewer), environ, home.root, prices)
+    means = means_of(options, home, environ)
     tidy(home, repository_key(options.repository), options.repository)
     preview = look_ahead(options, home, environ)
     if not preview.selection.tasks and not preview.selection.rejects:
@@ -54,7 +54,7 @@ def execute(options: Options, home: Home, args: argparse.Namespace, color: str, 
     try:
         console.start()
         try:
-            _warn(options, means, console)
+            _warn(options, means, console, home)
             filer = _open_desk(options, preview, console, environ)
             summary, ending = run_batch(options, preview, means, console, environ, filer)
             for text in _render(summary, args):
@@ -75,6 +75,9 @@ def execute(options: Options, home: Home, args: argparse.Namespace, color: str, 
         return die_by(signal.SIGPIPE)
     if ending is not None:
         return die_by(ending)
+    if console.lost_output:
+        tell_lost_output(options.retry[0], console.lost_output)
+        return _exit_code(summary) or 1
     return _exit_code(summary)
 
 
@@ -121,7 +124,7 @@ def _say_nothing_to_do(options: Options, preview: Preview, *, as_json: bool) -> 
     return 0
 
 
-def _warn(options: Options, means: Means, console: Console) -> None:
+def _warn(options: Options, means: Means, console: Console, home: Home) -> None:
     warnings = list(means.warnings)
     if family := shared_family(options.drafter, options.reviewer):
         warnings.append(
@@ -129,6 +132,8 @@ def _warn(options: Options, means: Means, console: Console) -> None:
         )
     for warning in warnings:
         console.say(f"Warning: {warning}", important=True)
+    for line in describe_repository(options, home):
+        console.say(line, important=True)
     if means.is_offline:
         what = "recorded answers are built" if options.builds else "designs are drafted and reviewed by rules"
         console.say(f"offline: {what}, no model is asked")

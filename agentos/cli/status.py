@@ -16,13 +16,13 @@ from typing import Any
 from agentos.cli.repository import repository_of
 from agentos.errors import UsageError
 from agentos.gateway.journal import CallCost, item_key
-from agentos.gateway.prices import say_dollars
 from agentos.github import SCHEME
 from agentos.home import JOURNAL_FILE, Home, home_path, repository_key
 from agentos.inbox.answered import AnsweredInbox
 from agentos.inbox.directory import DirectoryInbox
 from agentos.inbox.remembered import RememberedInbox
 from agentos.locks import read_holder
+from agentos.money import NO_COST, Cost
 from agentos.places import document_path
 from agentos.plan.selection import Ledger, Standing
 from agentos.task import State, Task, Workflow
@@ -47,9 +47,9 @@ class Row:
     """What was asked for it and what that cost, by node and model."""
 
     @property
-    def cost(self) -> int:
-        """What it has cost so far, in micro-dollars."""
-        return sum(call.cost for call in self.calls)
+    def cost(self) -> Cost:
+        """What it has cost so far."""
+        return sum((call.cost for call in self.calls), NO_COST)
 
     @property
     def label(self) -> str:
@@ -68,7 +68,7 @@ class Row:
             "message": self.message,
             "updated": self.updated or None,
             "artefact": self.artefact or None,
-            "cost": self.cost / 1e6,
+            **self.cost.to_json(),
             "calls": [
                 {
                     "node": call.node,
@@ -76,7 +76,7 @@ class Row:
                     "calls": call.calls,
                     "input_tokens": call.input_tokens,
                     "output_tokens": call.output_tokens,
-                    "cost": call.cost / 1e6,
+                    **call.cost.to_json(),
                 }
                 for call in self.calls
             ],
@@ -174,15 +174,15 @@ def _render(rows: list[Row]) -> str:
         return "Nothing here: no Markdown files in docs/briefs or docs/issues, and nothing taken from elsewhere.\n"
     counts = Counter(row.status for row in rows)
     lines = [", ".join(f"{count} {status}" for status, count in sorted(counts.items()))]
-    total = sum(row.cost for row in rows)
+    total = sum((row.cost for row in rows), NO_COST)
     if total:
-        lines[0] += f"; {say_dollars(total)} spent so far"
+        lines[0] += f"; {total.describe()} spent so far"
     shown = rows
     width = max((len(row.label) for row in shown), default=0)
     for row in shown[:SHOWN_AT_MOST]:
         status = f"failed: {row.failure}" if row.failure else row.status
         detail = row.artefact or _shorten(row.message.split("\n")[0])
-        cost = f"{say_dollars(row.cost).ljust(8)}  " if total else ""
+        cost = f"{row.cost.describe().ljust(8)}  " if total else ""
         origin = f"  ({row.task.source})" if row.task.source.startswith(f"{SCHEME}:") else ""
         lines.append(f"  {row.label.ljust(width)}  {status.ljust(20)}  {cost}{detail}{origin}".rstrip())
     if len(shown) > SHOWN_AT_MOST:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from agentos import __version__
 from agentos.cli.entry import die_quietly_on_ctrl_c, end_by_broken_pipe
+from agentos.cli.output import whole_output
 from agentos.cli.parser import EPILOG, Parser
 from agentos.cli.repository import add_repository_argument
 from agentos.errors import UsageError
@@ -39,7 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Hand over to the command that was named."""
     die_quietly_on_ctrl_c()
     try:
-        return _run(sys.argv[1:] if argv is None else list(argv))
+        with whole_output("agentos"):
+            return _run(sys.argv[1:] if argv is None else list(argv))
     except UsageError as error:
         print_clean(f"agentos: {error}\n", sys.stderr)
         return 2
@@ -149,6 +151,13 @@ def build_parser() -> Parser:
         add_pull_request_arguments(pull_request)
     status = commands.add_parser("status", help="tell from disk how every item stands; writes nothing")
     config = commands.add_parser("config", help="show every setting and where it comes from")
+    config.add_argument(
+        "action",
+        nargs="?",
+        choices=["show", "trust"],
+        default="show",
+        help="trust: let this repository's prices, addresses and caps count as if they were your own",
+    )
     answer = commands.add_parser("answer", help="see what a reviewer asked, and put the answer in")
     add_answer_arguments(answer)
     for command in (status, config, answer):

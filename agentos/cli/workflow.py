@@ -13,13 +13,14 @@ from urllib.parse import quote
 
 from agentos import __version__
 from agentos.cli.entry import end_by_broken_pipe
+from agentos.cli.output import whole_output
 from agentos.cli.parallel import add_parallel_arguments
 from agentos.cli.parser import EPILOG, Parser
 from agentos.cli.repository import add_repository_argument, repository_of
 from agentos.errors import UsageError
 from agentos.github import Unavailable, read_repository
 from agentos.home import Home, home_path
-from agentos.settings import SETTINGS, resolve
+from agentos.settings import CAPS, SETTINGS, resolve
 from agentos.task import DRAFTING, Workflow
 from agentos.untrusted import print_clean
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from agentos.plan.selection import Choice
 
 COME_AGAIN = 75
-RECORDED = ".agentos/recorded"
 
 DESCRIPTIONS = {
     Workflow.LLD: "Turn issues (docs/issues/*.md) into reviewed low-level designs (docs/lld/active).",
@@ -49,7 +49,8 @@ def main(workflow: Workflow, prog: str, argv: Sequence[str] | None = None) -> in
     parser = build_parser(workflow, prog)
     complete_if_asked(parser)
     arguments = sys.argv[1:] if argv is None else list(argv)
-    return run(parser.parse(arguments), workflow, prog, arguments)
+    with whole_output(prog):
+        return run(parser.parse(arguments), workflow, prog, arguments)
 
 
 def complete_if_asked(parser: argparse.ArgumentParser) -> None:
@@ -121,7 +122,7 @@ def _add_run_arguments(parser: Parser, workflow: Workflow | None) -> None:
     add_parallel_arguments(group)  # type: ignore[arg-type]
     is_building = workflow is Workflow.IMPLEMENTATION
     bounds = ("max_iterations", "coverage_target", "test_timeout") if is_building else ("max_rounds",)
-    for name in ("drafter", "reviewer", *bounds, "max_cost", "timeout", "retries", "delay", "halt"):
+    for name in ("drafter", "reviewer", *bounds, *CAPS, "timeout", "retries", "delay", "halt"):
         setting = SETTINGS[name]
         default = f" (default: {setting.default})" if setting.default else ""
         group.add_argument(
@@ -151,7 +152,7 @@ def _metavar(name: str) -> str:
     return {
         "drafter": "P:MODEL",
         "reviewer": "P:MODEL",
-        "max_cost": "DOLLARS",
+        **dict.fromkeys(CAPS, "DOLLARS"),
         "coverage_target": "PERCENT",
         "timeout": "SECONDS",
         "test_timeout": "SECONDS",
@@ -272,6 +273,8 @@ def find_code_writer(drafter: str, repository: Path) -> str:
     provider, _, options = drafter.partition(":")
     if provider != "offline" or "answers=" in options:
         return drafter
+    from agentos.cli.asking import RECORDED
+
     folder = repository / RECORDED
     if not folder.is_dir():
         raise UsageError(
@@ -313,7 +316,8 @@ def _retry_command(args: argparse.Namespace, prog: str, workflow: Workflow, para
         command = [sys.argv[0] if sys.argv[0].endswith(prog) else prog, "--type", workflow.value]
     if args.repo is not None:
         command += ["--repo", str(args.repo)]
-    for name in ("drafter", "reviewer", "max_rounds", "max_iterations", "coverage_target", "test_timeout", "max_cost"):
+    bounds = ("max_rounds", "max_iterations", "coverage_target", "test_timeout", "timeout")
+    for name in ("drafter", "reviewer", *bounds, *CAPS):
         if getattr(args, name, None) is not None:
             command += [f"--{name.replace('_', '-')}", str(getattr(args, name))]
     for price in args.price or ():

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from agentos.gateway.budget import UNLIMITED, Caps, Scope, admit
+from agentos.gateway.budget import UNLIMITED, Caps, Scope, Spending, admit
+from agentos.money import NO_COST, Cost
 from agentos.providers import Completion, Request
 from agentos.wording import utc_now
 
@@ -30,8 +31,7 @@ class Settled:
     """An answer that was paid for before."""
 
     completion: Completion
-    cost: int
-    """Micro-dollars."""
+    cost: Cost
     seconds: float
 
 
@@ -42,6 +42,8 @@ class Begun:
     call_id: int
     was_sent_before: bool
     """Whether an earlier process sent this very request and its answer is lost: it is being asked again."""
+    may_be_paid_before: bool = False
+    """Whether an earlier call for the same answer ended, and may have been billed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +58,7 @@ class CallCost:
     repeated: int
     input_tokens: int
     output_tokens: int
-    cost: int
-    """Micro-dollars; calls without an answer count with what must be assumed spent."""
+    cost: Cost
 
 
 def item_key(repository: str, workflow: str, item: str) -> str:
@@ -77,7 +78,7 @@ class Journal(Protocol):
     """Where calls are kept: each is written down before it is sent, and again when it has ended.
 
     A call that is cut off because its process ends is left as it is: whether the provider bills it is not known, so
-    it stays counted with its reservation, and the next process learns that it is asking again.
+    it may have cost its reservation, and the next process learns that it is asking again.
     """
 
     waits_for_disk: bool
@@ -89,17 +90,17 @@ class Journal(Protocol):
     def begin(self, key: RequestKey, request: Request, reservation: int, caps: Caps = UNLIMITED) -> Begun:
         """Write down a call before it is sent; raise `OverBudget`, and write nothing, when a cap leaves no room."""
 
-    def settle(self, call_id: int, completion: Completion, cost: int, seconds: float) -> None:
+    def settle(self, call_id: int, completion: Completion, cost: Cost, seconds: float) -> None:
         """Keep the answer and what it cost."""
 
-    def abandon(self, call_id: int, reason: str, cost: int) -> None:
-        """Write down that a call failed; `cost` is what must be assumed spent, 0 for one that was refused."""
+    def abandon(self, call_id: int, reason: str, cost: Cost) -> None:
+        """Write down that a call failed, and what it may have cost all the same."""
 
     def forget_item(self, repository: str, workflow: str, item: str) -> None:
         """Drop the answers of an item that has ended; what they cost stays."""
 
-    def spent(self, run: str | None = None, item: str | None = None, day: str | None = None) -> int:
-        """Sum up what must be assumed spent by a run, on an item (as `item_key` names it), on a UTC day."""
+    def spent(self, run: str | None = None, item: str | None = None, day: str | None = None) -> Cost:
+        """Sum up what was spent by a run, on an item (as `item_key` names it), on a UTC day."""
 
     def costs(self, run: str) -> list[CallCost]:
         """Return what a run's calls came to, by item, node and model."""
@@ -116,6 +117,12 @@ def keep_within(number: int) -> int:
     return min(max(0, number), MOST)
 
 
+def keep_cost_within(cost: Cost) -> Cost:
+    """Return a cost brought into the range of what is kept; no more is known than may be spent."""
+    most = keep_within(max(cost.known, cost.most))
+    return Cost(min(keep_within(cost.known), most), most)
+
+
 def today() -> str:
     """Return the day that a call sent now counts for."""
     return utc_now()[:10]
@@ -127,9 +134,10 @@ class _Call:
     node: str
     model: str
     day: str
-    cost: int
+    cost: Cost
     is_under_way: bool = True
     tokens: tuple[int, int] = (0, 0)
+    reason: str = ""
 
 
 class MemoryJournal:
@@ -151,23 +159,27 @@ class MemoryJournal:
         """Write down a call before it is sent."""
         reservation, day = keep_within(reservation), today()
 
-        def calls(scope: Scope) -> Iterable[_Call]:
+        def spending(scope: Scope) -> Spending:
             item = key.item if scope is Scope.ITEM else None
-            return self._select(item, day if scope is Scope.DAY else None)
+            calls = list(self._select(item, day if scope is Scope.DAY else None))
+            open_calls = [call for call in calls if call.is_under_way]
+            uncertain = [call for call in calls if not call.is_under_way and not call.cost.is_exact]
+            return Spending(
+                sum((call.cost for call in calls), NO_COST),
+                under_way=sum(call.cost.most for call in open_calls),
+                uncertain=len(uncertain),
+                last_failure=next((call.reason for call in reversed(uncertain)), ""),
+            )
 
-        refusal = admit(
-            caps,
-            reservation,
-            spent=lambda scope: sum(call.cost for call in calls(scope)),
-            under_way=lambda scope: sum(call.cost for call in calls(scope) if call.is_under_way),
-        )
+        refusal = admit(caps, reservation, spending)
         if refusal is not None:
             raise refusal
         self._last += 1
-        self._calls[self._last] = _Call(key, request.node, request.model, day, reservation)
-        return Begun(self._last, was_sent_before=False)
+        is_again = any(call.key == key and call.cost and not call.is_under_way for call in self._calls.values())
+        self._calls[self._last] = _Call(key, request.node, request.model, day, Cost(0, reservation))
+        return Begun(self._last, was_sent_before=False, may_be_paid_before=is_again)
 
-    def settle(self, call_id: int, completion: Completion, cost: int, seconds: float) -> None:
+    def settle(self, call_id: int, completion: Completion, cost: Cost, seconds: float) -> None:
         """Keep the answer and what it cost."""
         call = self._end(call_id, cost)
         usage = completion.usage
@@ -175,10 +187,9 @@ class MemoryJournal:
         call.tokens = (keep_within(usage.input_tokens), keep_within(usage.output_tokens))
         self._answers.setdefault(call.key.item, {})[call.key.question] = answer
 
-    def abandon(self, call_id: int, reason: str, cost: int) -> None:
+    def abandon(self, call_id: int, reason: str, cost: Cost) -> None:
         """Write down that a call failed."""
-        del reason
-        self._end(call_id, cost)
+        self._end(call_id, cost).reason = reason
 
     def forget_item(self, repository: str, workflow: str, item: str) -> None:
         """Drop the answers of an item, and the calls that cost nothing, so that memory does not grow with the run."""
@@ -190,9 +201,10 @@ class MemoryJournal:
         for number in free:
             del self._calls[number]
 
-    def spent(self, run: str | None = None, item: str | None = None, day: str | None = None) -> int:
-        """Sum up what must be assumed spent."""
-        return sum(call.cost for call in self._select(item, day)) if run in (None, self._run) else 0
+    def spent(self, run: str | None = None, item: str | None = None, day: str | None = None) -> Cost:
+        """Sum up what was spent."""
+        calls = self._select(item, day) if run in (None, self._run) else ()
+        return sum((call.cost for call in calls), NO_COST)
 
     def costs(self, run: str) -> list[CallCost]:
         """Return what a run's calls came to, by item, node and model."""
@@ -206,7 +218,7 @@ class MemoryJournal:
                 repeated=0,
                 input_tokens=sum(call.tokens[0] for call in calls),
                 output_tokens=sum(call.tokens[1] for call in calls),
-                cost=sum(call.cost for call in calls),
+                cost=sum((call.cost for call in calls), NO_COST),
             )
             for group, calls in sorted(groups.items())
         ]
@@ -222,7 +234,7 @@ class MemoryJournal:
     def _select(self, item: str | None, day: str | None) -> Iterable[_Call]:
         return (c for c in list(self._calls.values()) if item in (None, c.key.item) and day in (None, c.day))
 
-    def _end(self, call_id: int, cost: int) -> _Call:
+    def _end(self, call_id: int, cost: Cost) -> _Call:
         call = self._calls[call_id]
-        call.cost, call.is_under_way = keep_within(cost), False
+        call.cost, call.is_under_way = keep_cost_within(cost), False
         return call

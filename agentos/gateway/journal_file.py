@@ -15,7 +15,7 @@ from agentos.checkpoints import set_aside
 from agentos.errors import AgentOSError, UsageError
 from agentos.files import sync_directory, sync_file, write_new
 
-VERSION = 1
+VERSION = 2
 PATIENCE = 15.0
 """Seconds to wait for another process that is writing."""
 CHECKED_WHOLE = 500_000
@@ -37,11 +37,14 @@ _SCHEMA = (
         state TEXT NOT NULL CHECK (state IN ('sent', 'settled', 'failed')),
         is_repeated INTEGER NOT NULL,
         reservation INTEGER NOT NULL CHECK (reservation >= 0),
-        cost INTEGER NOT NULL CHECK (cost >= 0), -- what must be assumed spent: the reservation while it is 'sent'
+        cost INTEGER NOT NULL CHECK (cost >= 0), -- the most that may be spent: the reservation while it is 'sent'
         input_tokens INTEGER NOT NULL DEFAULT 0,
         output_tokens INTEGER NOT NULL DEFAULT 0,
         seconds REAL NOT NULL DEFAULT 0,
-        reason TEXT NOT NULL DEFAULT ''
+        reason TEXT NOT NULL DEFAULT '',
+        known INTEGER NOT NULL DEFAULT 0, -- of the cost, what is known to be billed
+        cached_tokens INTEGER NOT NULL DEFAULT 0,
+        cache_written_tokens INTEGER NOT NULL DEFAULT 0
     )""",
     "CREATE INDEX calls_by_question ON calls (item, question)",
     "CREATE INDEX calls_by_run ON calls (run, cost)",
@@ -49,6 +52,15 @@ _SCHEMA = (
     "CREATE INDEX calls_under_way ON calls (pid, birth) WHERE state = 'sent'",
     "CREATE TABLE answers (call INTEGER PRIMARY KEY, model BLOB NOT NULL, text BLOB NOT NULL, digest BLOB NOT NULL)",
     f"PRAGMA user_version = {VERSION}",
+)
+
+_FROM_1 = (
+    "ALTER TABLE calls ADD COLUMN known INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE calls ADD COLUMN cached_tokens INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE calls ADD COLUMN cache_written_tokens INTEGER NOT NULL DEFAULT 0",
+    # What was settled was billed. Of what failed the first version kept only the most that it may have cost.
+    "UPDATE calls SET known = cost WHERE state = 'settled'",
+    "PRAGMA user_version = 2",
 )
 
 
@@ -133,6 +145,8 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
     )
     try:
         _check(database, path)
+        if mode == "rw":
+            _upgrade(database)
         database.execute("PRAGMA synchronous = FULL")
     except BaseException as error:
         database.close()
@@ -151,12 +165,34 @@ def _check(database: sqlite3.Connection, path: Path) -> None:
             "update AgentOS or set AGENTOS_HOME elsewhere"
         )
     tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    if version < VERSION or not {"calls", "answers"} <= tables:
+    if version < 1 or not {"calls", "answers"} <= tables:
         raise _Damage("it is not a journal")
     if path.stat().st_size <= CHECKED_WHOLE or _suspicion(path).exists():
         (verdict,) = database.execute("PRAGMA quick_check(1)").fetchone()
         if verdict != "ok":
             raise _Damage(str(verdict)[:120])
+
+
+def _upgrade(database: sqlite3.Connection) -> None:
+    """Bring a journal of an earlier version up to date, unless another process just did."""
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    if version == VERSION:
+        return
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        (version,) = database.execute("PRAGMA user_version").fetchone()
+        for statement in _FROM_1 if version == 1 else ():
+            database.execute(statement)
+        database.execute("COMMIT")
+    except BaseException:
+        database.execute("ROLLBACK")
+        raise
+
+
+def known_column(database: sqlite3.Connection) -> str:
+    """Return the expression for what is known to be billed; a reader may meet a journal of the first version."""
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    return "known" if version > 1 else "CASE state WHEN 'settled' THEN cost ELSE 0 END"
 
 
 @contextmanager

@@ -6,12 +6,14 @@ import random
 from dataclasses import dataclass
 
 from agentos.errors import ProviderError, Sign
+from agentos.providers import NOTHING, UNKNOWN, Consumed
 
 MAX_RETRIES = 3
 FIRST_DELAY = 0.5
 LONGEST_DELAY = 30.0
 MOST_OVERLOADS = 30
 UNTOLD_REST = 60.0
+SHORTEST_REST = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,8 @@ class Record:
 
     retries: int = 0
     overloads: int = 0
+    refusals: int = 0
+    """How often it was told to come again later."""
 
 
 def after(error: ProviderError, record: Record, *, has_key: bool) -> Decision:
@@ -46,11 +50,11 @@ def after(error: ProviderError, record: Record, *, has_key: bool) -> Decision:
     With a key, rests are the pool's: the request goes back in line at once, gets another key, or waits there, or is
     told that no key can come. Without one the request itself waits.
     """
-    rest = 0.0 if has_key else (UNTOLD_REST if error.delay is None else error.delay)
+    rest = 0.0 if has_key else _rest(error.delay, record.refusals)
     match error.sign:
         case Sign.RATE_LIMIT | Sign.QUOTA:
             return AskAgain(rest)
-        case Sign.AUTH | Sign.BILLING:
+        case Sign.AUTH | Sign.BILLING | Sign.NO_ACCESS:
             return AskAgain(0.0) if has_key else GIVE_UP
         case Sign.OVERLOADED:
             return AskAgain(rest) if record.overloads < MOST_OVERLOADS else GIVE_UP
@@ -60,6 +64,13 @@ def after(error: ProviderError, record: Record, *, has_key: bool) -> Decision:
     return GIVE_UP
 
 
-def may_have_cost(error: ProviderError) -> bool:
-    """Tell whether the provider may bill the failed call: it does not bill what it refused."""
-    return error.sign in (Sign.TRANSIENT, Sign.BAD_ANSWER)
+def _rest(told: float | None, refusals: int) -> float:
+    """Return the seconds to wait: what was told, but at least a second that doubles with each refusal."""
+    if told is None:
+        return UNTOLD_REST
+    return max(told, min(UNTOLD_REST, SHORTEST_REST * 2**refusals)) if told < SHORTEST_REST else told
+
+
+def usually_consumed(error: ProviderError) -> Consumed:
+    """Return what a failed call consumed that does not say so itself: a provider does not bill what it refused."""
+    return UNKNOWN if error.sign in (Sign.TRANSIENT, Sign.BAD_ANSWER) else NOTHING

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -15,9 +15,12 @@ from agentos.gateway import policy
 from agentos.gateway.account import Account
 from agentos.gateway.budget import UNLIMITED, Caps, OverBudget
 from agentos.gateway.journal import Begun, Journal, RequestKey, request_key
-from agentos.gateway.prices import FREE, Price, cost_of, worst_case
+from agentos.gateway.leaks import Origin, refuse_answer, refuse_prompt
+from agentos.gateway.prices import FREE, Price, cost_of_answer, cost_of_failure, worst_case
 from agentos.keys.pool import Lease, Pool
+from agentos.money import NO_COST, Cost
 from agentos.providers import (
+    NOTHING,
     Completion,
     ModelSpec,
     Provider,
@@ -26,7 +29,9 @@ from agentos.providers import (
     on_sending,
     parse_model_spec,
 )
-from agentos.redaction import redact_registered
+from agentos.providers.complaints import too_long_prompt
+from agentos.providers.tokens import least_tokens
+from agentos.providers.waiting import Silence, on_silence
 
 T = TypeVar("T")
 CHARACTERS_A_TOKEN = 4
@@ -45,10 +50,27 @@ class Answer:
     retries: int = 0
     waited: float = 0.0
     """Seconds spent waiting for a key."""
-    cost: int = 0
-    """Micro-dollars."""
+    cost: Cost = NO_COST
     key: str = ""
     """Name of the key that was used."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoleTerms:
+    """How long an answer a role may give, and how long it may be silent."""
+
+    output_limit: int = 32_000
+    first_byte_timeout: float = 600.0
+    idle_timeout: float = 120.0
+
+    def apply(self, request: Request) -> Request:
+        """Return the request on these terms."""
+        return replace(
+            request,
+            max_output_tokens=self.output_limit,
+            first_byte_timeout=self.first_byte_timeout,
+            idle_timeout=self.idle_timeout,
+        )
 
 
 class Gateway:
@@ -68,6 +90,8 @@ class Gateway:
         price: Callable[[ModelSpec], Price] = lambda _: FREE,
         create: Callable[[ModelSpec], Provider] = create_provider,
         on_spent_out: Callable[[OverBudget], None] = lambda _: None,
+        terms: Mapping[str, RoleTerms] | None = None,
+        announce: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._journal = journal
         self._pool = pool
@@ -76,6 +100,8 @@ class Gateway:
         self._price = price
         self._create = create
         self._on_spent_out = on_spent_out
+        self._terms = terms or {}
+        self._announce = announce
         self._providers: dict[str, Provider] = {}
         self._under_way: dict[RequestKey, asyncio.Task[Answer]] = {}
         self._scribe = ThreadPoolExecutor(max_workers=1, thread_name_prefix="journal")
@@ -88,19 +114,26 @@ class Gateway:
         self._preparation: asyncio.Task[None] | None = None
         self._settlements = asyncio.Event()
         self._usual_answer: dict[str, float] = {}
-        self._costs: dict[str, int] = {}
+        self._given_up: set[RequestKey] = set()
+        """Calls that are ended although the run goes on."""
+        self._costs: dict[str, Cost] = {}
         self.account = Account()
 
-    async def answer(self, request: Request) -> Answer:
-        """Return the completion for a request, or raise `ProviderError`."""
+    async def answer(self, request: Request, origin: Origin | None = None) -> Answer:
+        """Return the completion for a request, or raise `ProviderError`; `origin` is for its message."""
+        if refusal := refuse_prompt(request, origin):
+            raise refusal
         key = request_key(request)
         await self._catch_up()
-        if settled := await self._write(self._journal.settled, key):
+        settled = await self._write(self._journal.settled, key)
+        # An answer from before a key was known may hold it.
+        if settled and not refuse_answer(settled.completion):
             self.account.from_journal += 1
-            return Answer(replace(settled.completion, cost=settled.cost), from_journal=True)
+            return Answer(replace(settled.completion, cost=settled.cost.known), from_journal=True)
         call = self._under_way.get(key)
         if call is None:
-            call = asyncio.create_task(_Call(self, key, request).run())
+            terms = self._terms.get(request.role)
+            call = asyncio.create_task(_Call(self, key, terms.apply(request) if terms else request).run())
             self._under_way[key] = call
             call.add_done_callback(lambda _: self._under_way.pop(key, None))
         return await asyncio.shield(call)
@@ -139,9 +172,24 @@ class Gateway:
             if not self._sent:
                 self._has_all_answers.set()
 
-    def take_cost(self, item: str) -> int:
+    def take_cost(self, item: str) -> Cost:
         """Return what this run has spent on an item, which has ended; may be called from any thread."""
-        return self._costs.pop(item, 0)
+        return self._costs.pop(item, NO_COST)
+
+    async def give_up(self, item: str) -> None:
+        """End the calls of an item that has run out of time, and count what they may have cost."""
+        calls = {key: call for key, call in self._under_way.items() if key.item == item}
+        self._given_up |= calls.keys()
+        for call in calls.values():
+            call.cancel()
+        await asyncio.gather(*calls.values(), return_exceptions=True)
+        self._given_up -= calls.keys()
+
+    def say_outstanding(self) -> None:
+        """Say what is still waited for, if anything is."""
+        items = sorted({key.item.rpartition("/")[2] for key, call in self._under_way.items() if not call.done()})
+        if self._sent and items:
+            self._announce(f"waiting for answers that are being paid for ({', '.join(items)}); Ctrl+C gives them up")
 
     async def close(self) -> None:
         """End every call that is under way and let go of all connections, because the run ends."""
@@ -191,11 +239,11 @@ class _Call:
     def __init__(self, gateway: Gateway, key: RequestKey, request: Request) -> None:
         self._gateway = gateway
         self._key = key
-        self._request = request
         self._spec = parse_model_spec(request.model)
         self._provider = gateway.provider(request.model)
         self._price = gateway._price(self._spec)
-        self._reservation = worst_case(self._price, request)
+        self._request = _fit(request, self._price.context)
+        self._reservation = worst_case(self._price, self._request)
         self._record = policy.Record()
         self._waited = 0.0
         self._was_asked_before = False
@@ -217,6 +265,7 @@ class _Call:
             if begun.was_sent_before and not self._was_asked_before:
                 self._was_asked_before = True
                 self._gateway.account.repeated += 1
+            self._gateway.account.resent += begun.may_be_paid_before
             try:
                 with self._gateway._outstanding():
                     return await self._ask(lease, begun)
@@ -225,14 +274,20 @@ class _Call:
 
     async def _lease(self) -> Lease:
         request, gateway = self._request, self._gateway
-        expected = len(request.prompt) // CHARACTERS_A_TOKEN
-        expected += int(gateway._usual_answer.get(request.purpose, TYPICAL_ANSWER))
-        label = f"{request.workflow.upper()}-{request.item}"
-        lease = await gateway._pool.lease(self._spec.provider, self._spec.model, expected, label)
+        answer = int(gateway._usual_answer.get(request.purpose, TYPICAL_ANSWER))
+        tokens = len(request.prompt) // CHARACTERS_A_TOKEN + answer
+        spec = self._spec
+        lease = await gateway._pool.lease(spec.provider, spec.model, tokens, self._label, output=answer)
         if lease.key is None and self._provider.needs_key:
-            raise ProviderError(f"no {self._spec.provider} key; add one with: agentos keys add", sign=Sign.AUTH)
+            raise ProviderError(
+                f"no {self._spec.provider} key; add one with: agentos keys add", sign=Sign.AUTH, consumed=NOTHING
+            )
         self._waited += lease.waited
         return lease
+
+    @property
+    def _label(self) -> str:
+        return f"{self._request.workflow.upper()}-{self._request.item}"
 
     async def _begin(self) -> Begun:
         gateway, begun = self._gateway, None
@@ -246,7 +301,7 @@ class _Call:
             return await gateway._write(begin)
         except asyncio.CancelledError:
             if begun is not None:
-                gateway._journal.abandon(begun.call_id, "never sent", 0)
+                gateway._journal.abandon(begun.call_id, "never sent", NO_COST)
             raise
 
     async def _await_settlement(self, error: OverBudget) -> None:
@@ -271,37 +326,47 @@ class _Call:
 
         mark_sent()
         on_sending.set(mark_sent)
+        on_silence.set(self._tell_silence)
         try:
-            given = await self._provider.complete(self._request, lease.key.credential if lease.key else None)
+            completion = await self._provider.complete(self._request, lease.key.credential if lease.key else None)
         except ProviderError as error:
-            spent = self._reservation if policy.may_have_cost(error) else 0
+            consumed = error.consumed or policy.usually_consumed(error)
+            cost = cost_of_failure(self._price, self._request, consumed)
             try:
-                await gateway._write_end(journal.abandon, begun.call_id, str(error), spent)
+                await gateway._write_end(journal.abandon, begun.call_id, str(error), cost)
             finally:
-                gateway.account.add_loss(self._request, spent)
-                self._count(spent)
+                gateway.account.add_loss(self._request, cost)
+                self._count(cost)
                 self._take_back(lease, error)
             raise
         except BaseException:
-            # Cut off in mid-call: the journal keeps it as sent, as it may be billed and its answer is lost.
+            # Cut off in mid-call. When the run ends with it, the journal keeps it as sent: the next run is to know.
+            cost = Cost(0, self._reservation)
+            if self._key in gateway._given_up:
+                await gateway._write_end(journal.abandon, begun.call_id, "given up: the item ran out of time", cost)
+            gateway.account.add_loss(self._request, cost)
+            self._count(cost)
             self._take_back(lease, ProviderError("cut off"))
             raise
-        completion = replace(given, text=redact_registered(given.text))
-        # A server that does not count is assumed to charge all that it can.
-        is_counted = completion.usage.input_tokens or completion.usage.output_tokens
-        cost = cost_of(self._price, completion.usage) if is_counted else self._reservation
+        cost = cost_of_answer(self._price, self._request, completion)
+        refusal = refuse_answer(completion)
         try:
-            await gateway._write_end(journal.settle, begun.call_id, completion, cost, time.monotonic() - started)
+            if refusal is None:
+                await gateway._write_end(journal.settle, begun.call_id, completion, cost, time.monotonic() - started)
+            else:
+                await gateway._write_end(journal.abandon, begun.call_id, str(refusal), cost)
         finally:
             gateway.account.add(self._request, completion.usage, cost)
             self._count(cost)
             # What this says about the key is soon learned anew where it cannot be written; the answer is not.
             with suppress(ProviderError):
                 pool.succeed(lease, completion)
+        if refusal is not None:
+            raise refusal
         usual = gateway._usual_answer.get(self._request.purpose, float(completion.usage.output_tokens))
         gateway._usual_answer[self._request.purpose] = 0.8 * usual + 0.2 * completion.usage.output_tokens
         return Answer(
-            replace(completion, cost=cost),
+            replace(completion, cost=cost.known),
             was_asked_before=self._was_asked_before,
             retries=self._record.retries,
             waited=self._waited,
@@ -317,9 +382,12 @@ class _Call:
             else:
                 self._gateway._pool.fail(lease, error)
 
-    def _count(self, cost: int) -> None:
+    def _tell_silence(self, silence: Silence) -> None:
+        self._gateway._announce(f"{self._label}: {self._request.model} {silence.describe()}")
+
+    def _count(self, cost: Cost) -> None:
         costs = self._gateway._costs
-        costs[self._key.item] = costs.get(self._key.item, 0) + cost
+        costs[self._key.item] = costs.get(self._key.item, NO_COST) + cost
         self._gateway._settlements.set()
 
     async def _decide(self, error: ProviderError, lease: Lease) -> None:
@@ -328,6 +396,18 @@ class _Call:
         if isinstance(decision, policy.GiveUp):
             raise error
         self._record = policy.Record(
-            self._record.retries + decision.costs_retry, self._record.overloads + (error.sign is Sign.OVERLOADED)
+            self._record.retries + decision.costs_retry,
+            self._record.overloads + (error.sign is Sign.OVERLOADED),
+            self._record.refusals + (error.sign in (Sign.RATE_LIMIT, Sign.QUOTA, Sign.OVERLOADED)),
         )
         await asyncio.sleep(decision.delay)
+
+
+def _fit(request: Request, context: int) -> Request:
+    """Ask for no longer an answer than the model's context leaves; refuse a prompt that cannot fit."""
+    if not context:
+        return request
+    prompt = least_tokens(request.prompt)
+    if prompt >= context:
+        raise too_long_prompt(request.model, prompt, context)
+    return replace(request, max_output_tokens=min(request.max_output_tokens, context - prompt))

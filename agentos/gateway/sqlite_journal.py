@@ -12,15 +12,15 @@ import threading
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Self
 
 from agentos.checkpoints import digest_row
 from agentos.errors import ProviderError
 from agentos.gateway import journal_file
-from agentos.gateway.budget import UNLIMITED, Caps, Scope, admit
-from agentos.gateway.journal import Begun, CallCost, RequestKey, Settled, item_key, keep_within
+from agentos.gateway.budget import UNLIMITED, Caps, Scope, Spending, admit
+from agentos.gateway.journal import Begun, CallCost, RequestKey, Settled, item_key, keep_cost_within, keep_within
+from agentos.money import Cost
 from agentos.processes import own_birth, process_birth
 from agentos.providers import Completion, Request, Usage
 from agentos.redaction import redact
@@ -48,6 +48,7 @@ class SqliteJournal:
         else:
             self._database, self.notice = journal_file.open_or_create(path)
             self._drop_old()
+        self._known = journal_file.known_column(self._database)
 
     @classmethod
     def reader(cls, path: Path) -> Self | None:
@@ -58,21 +59,21 @@ class SqliteJournal:
         """Return the answer to a request that was settled before; one that does not match its digest never was."""
         with self._transaction(immediate=False):
             row = self._execute(
-                "SELECT id, cost, seconds, input_tokens, output_tokens, answers.model, text, digest FROM calls "
+                "SELECT id, known, cost, seconds, input_tokens, output_tokens, answers.model, text, digest FROM calls "
                 "JOIN answers ON call = id WHERE item = ? AND question = ? AND state = 'settled' ORDER BY id DESC",
                 key.item,
                 key.question,
             ).fetchone()
         if row is None:
             return None
-        call_id, cost, seconds, given, returned, model, text, digest = row
-        if _digest(key.item, key.question, *row[1:-1]) != digest:
+        call_id, known, cost, seconds, given, returned, model, text, digest = row
+        if _digest(key.item, key.question, *row[2:-1]) != digest:
             with self._transaction():
                 self._execute("UPDATE calls SET state = 'failed', reason = ? WHERE id = ?", DAMAGED, call_id)
                 self._execute("DELETE FROM answers WHERE call = ?", call_id)
             return None
         answer = zlib.decompress(text).decode("utf-8", "surrogatepass")
-        return Settled(Completion(answer, model.decode(), Usage(given, returned)), cost, seconds)
+        return Settled(Completion(answer, model.decode(), Usage(given, returned)), Cost(known, cost), seconds)
 
     def begin(self, key: RequestKey, request: Request, reservation: int, caps: Caps = UNLIMITED) -> Begun:
         """Write down a call before it is sent; the caps are checked in the same transaction."""
@@ -80,15 +81,11 @@ class SqliteJournal:
         with self._transaction():
             moment = utc_now("milliseconds")
             scopes = {Scope.RUN: ("run", self._run), Scope.ITEM: ("item", key.item), Scope.DAY: ("day", moment[:10])}
-            refusal = admit(
-                caps,
-                reservation,
-                spent=lambda scope: self._sum(dict([scopes[scope]])),
-                under_way=lambda scope: self._sum_under_way(*scopes[scope]),
-            )
+            refusal = admit(caps, reservation, lambda scope: self._spending(*scopes[scope]))
             if refusal is not None:
                 raise refusal
             is_repeated = self._write_off_lost(key)
+            may_be_paid = not is_repeated and self._may_be_paid(key)
             row = (self._run, key.item, key.question, request.node, request.model, moment[:10], moment)
             state = (os.getpid(), own_birth(), "sent", is_repeated, reservation, reservation)
             cursor = self._execute(
@@ -98,31 +95,34 @@ class SqliteJournal:
                 *state,
             )
             call_id = cursor.lastrowid or 0
-        return Begun(call_id, is_repeated)
+        return Begun(call_id, is_repeated, may_be_paid)
 
-    def settle(self, call_id: int, completion: Completion, cost: int, seconds: float) -> None:
+    def settle(self, call_id: int, completion: Completion, cost: Cost, seconds: float) -> None:
         """Keep the answer and what it cost."""
-        given, returned = keep_within(completion.usage.input_tokens), keep_within(completion.usage.output_tokens)
-        cost, seconds, model = keep_within(cost), float(seconds), completion.model.encode("utf-8", "replace")
+        usage, cost, seconds = completion.usage, keep_cost_within(cost), float(seconds)
+        given, returned = keep_within(usage.input_tokens), keep_within(usage.output_tokens)
+        cached, written = keep_within(usage.cached_tokens), keep_within(usage.cache_written_tokens)
+        model = completion.model.encode("utf-8", "replace")
         text = zlib.compress(completion.text.encode("utf-8", "surrogatepass"), level=1)
         with self._transaction():
             row = self._execute("SELECT item, question FROM calls WHERE id = ?", call_id).fetchone()
             if row is None:
                 raise LookupError(f"no call {call_id} was begun")
             self._execute(
-                "UPDATE calls SET state = 'settled', ended_at = ?, cost = ?, seconds = ?, input_tokens = ?, "
-                "output_tokens = ?, reason = '' WHERE id = ?",
-                *(utc_now("milliseconds"), cost, seconds, given, returned, call_id),
+                "UPDATE calls SET state = 'settled', ended_at = ?, known = ?, cost = ?, seconds = ?, input_tokens = ?, "
+                "output_tokens = ?, cached_tokens = ?, cache_written_tokens = ?, reason = '' WHERE id = ?",
+                *(utc_now("milliseconds"), cost.known, cost.most, seconds, given, returned, cached, written, call_id),
             )
-            digest = _digest(*row, cost, seconds, given, returned, model, text)
+            digest = _digest(*row, cost.most, seconds, given, returned, model, text)
             self._execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?)", call_id, model, text, digest)
 
-    def abandon(self, call_id: int, reason: str, cost: int) -> None:
-        """Write down that a call failed and what must be assumed spent on it."""
+    def abandon(self, call_id: int, reason: str, cost: Cost) -> None:
+        """Write down that a call failed and what it may have cost all the same."""
+        cost = keep_cost_within(cost)
         with self._transaction():
             self._execute(
-                "UPDATE calls SET state = 'failed', ended_at = ?, cost = ?, reason = ? WHERE id = ?",
-                *(utc_now("milliseconds"), keep_within(cost), redact(reason)[:500], call_id),
+                "UPDATE calls SET state = 'failed', ended_at = ?, known = ?, cost = ?, reason = ? WHERE id = ?",
+                *(utc_now("milliseconds"), cost.known, cost.most, redact(reason)[:500], call_id),
             )
 
     def forget_item(self, repository: str, workflow: str, item: str) -> None:
@@ -131,8 +131,8 @@ class SqliteJournal:
         with self._transaction():
             self._execute("DELETE FROM answers WHERE call IN (SELECT id FROM calls WHERE item = ?)", key)
 
-    def spent(self, run: str | None = None, item: str | None = None, day: str | None = None) -> int:
-        """Sum up what must be assumed spent: calls without an answer count with their reservation."""
+    def spent(self, run: str | None = None, item: str | None = None, day: str | None = None) -> Cost:
+        """Sum up what was spent: calls without an answer may have cost their reservation."""
         given = {"run": run, "item": item, "day": day}
         with self._transaction(immediate=False):
             return self._sum({column: value for column, value in given.items() if value is not None})
@@ -150,10 +150,14 @@ class SqliteJournal:
         with self._transaction(immediate=False):
             rows = self._execute(
                 "SELECT item, node, model, COUNT(*), SUM(is_repeated), SUM(input_tokens), SUM(output_tokens), "
-                f"SUM(cost) FROM calls WHERE {where} GROUP BY item, node, model ORDER BY item, node, model",
+                f"SUM({self._known}), SUM(cost) FROM calls WHERE {where} "
+                "GROUP BY item, node, model ORDER BY item, node, model",
                 *values,
             ).fetchall()
-        return [CallCost(*row) for row in rows]
+        costs = []
+        for item, node, model, calls, repeated, given, returned, known, most in rows:
+            costs.append(CallCost(item, node, model, calls, repeated, given, returned, Cost(known, most)))
+        return costs
 
     def repeated(self, run: str) -> int:
         """Return how many calls of a run were asked again because an answer was lost."""
@@ -165,10 +169,15 @@ class SqliteJournal:
             self._database.close()
 
     def _drop_old(self) -> None:
-        oldest = (datetime.now(UTC) - timedelta(days=KEPT_DAYS)).strftime("%Y-%m-%d")
+        """Drop what lies behind the last days with calls; the clock has no say, for it may be wrong for one run."""
+        beyond = self._execute(
+            "SELECT DISTINCT day FROM calls ORDER BY day DESC LIMIT 1 OFFSET ?", KEPT_DAYS
+        ).fetchone()
+        if beyond is None:
+            return
         with self._transaction():
-            self._execute("DELETE FROM answers WHERE call IN (SELECT id FROM calls WHERE day < ?)", oldest)
-            self._execute("DELETE FROM calls WHERE day < ?", oldest)
+            self._execute("DELETE FROM answers WHERE call IN (SELECT id FROM calls WHERE day <= ?)", *beyond)
+            self._execute("DELETE FROM calls WHERE day <= ?", *beyond)
 
     def _write_off_lost(self, key: RequestKey) -> bool:
         """Close the books on earlier calls of this request whose answers are lost; return whether there are any."""
@@ -183,16 +192,33 @@ class SqliteJournal:
             self._execute("UPDATE calls SET state = 'failed', ended_at = ?, reason = ? WHERE id = ?", ended, LOST, call)
         return bool(lost)
 
-    def _sum(self, given: dict[str, str]) -> int:
-        where = "".join(f" AND {column} = ?" for column in given)
-        (total,) = self._execute(f"SELECT COALESCE(SUM(cost), 0) FROM calls WHERE 1{where}", *given.values()).fetchone()
-        return int(total)
+    def _may_be_paid(self, key: RequestKey) -> bool:
+        """Tell whether an earlier call for the same answer ended and may have been billed."""
+        query = "SELECT 1 FROM calls WHERE item = ? AND question = ? AND state != 'sent' AND cost > 0 LIMIT 1"
+        return self._execute(query, key.item, key.question).fetchone() is not None
 
-    def _sum_under_way(self, column: str, value: str) -> int:
-        rows = self._execute(
-            f"SELECT pid, birth, SUM(cost) FROM calls WHERE state = 'sent' AND {column} = ? GROUP BY pid, birth", value
+    def _sum(self, given: dict[str, str]) -> Cost:
+        where = "".join(f" AND {column} = ?" for column in given)
+        query = f"SELECT COALESCE(SUM({self._known}), 0), COALESCE(SUM(cost), 0) FROM calls WHERE 1{where}"
+        known, most = self._execute(query, *given.values()).fetchone()
+        return Cost(int(known), int(most))
+
+    def _spending(self, column: str, value: str) -> Spending:
+        """Return what was spent within a scope, and on calls of which the cost is not known."""
+        failed = f"FROM calls WHERE state = 'failed' AND cost > {self._known} AND {column} = ?"
+        (uncertain,) = self._execute(f"SELECT COUNT(*) {failed}", value).fetchone()
+        last = (
+            self._execute(f"SELECT reason {failed} ORDER BY id DESC LIMIT 1", value).fetchone() if uncertain else None
         )
-        return sum(total for pid, birth, total in rows.fetchall() if self._is_alive(pid, birth))
+        under_way = self._execute(
+            f"SELECT pid, birth, SUM(cost) FROM calls WHERE state = 'sent' AND {column} = ? GROUP BY pid, birth", value
+        ).fetchall()
+        return Spending(
+            self._sum({column: value}),
+            under_way=sum(total for pid, birth, total in under_way if self._is_alive(pid, birth)),
+            uncertain=uncertain,
+            last_failure=last[0] if last else "",
+        )
 
     def _is_alive(self, pid: int, birth: str) -> bool:
         if (pid, birth) in self._gone:

@@ -51,6 +51,14 @@ class Options:
     max_cost_per_item: str = ""
     max_cost_per_day: str = ""
     price: tuple[str, ...] = ()
+    price_at_least: tuple[str, ...] = ()
+    """Prices that count where they are higher than what is known otherwise."""
+    base_url: tuple[str, ...] = ()
+    """Where providers are asked, each as `provider=URL`."""
+    drafter_output_limit: int = 32_000
+    reviewer_output_limit: int = 32_000
+    first_byte_timeout: float = 600.0
+    idle_timeout: float = 120.0
     source: str = ""
     """Where the items are, as `github:owner/name`; empty for the repository's own folders."""
     labels: tuple[str, ...] = ()

@@ -7,6 +7,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from agentos.money import NO_COST, Cost
 from agentos.places import document_path
 from agentos.task import Outcome, State, Task
 
@@ -44,8 +45,7 @@ class Entry:
     attempts: int = 0
     log: str = ""
     artefact: str = ""
-    cost: int = 0
-    """Millionths of a dollar."""
+    cost: Cost = NO_COST
     filed: Filed | None = None
     """None when nobody wished it."""
 
@@ -68,7 +68,8 @@ class Entries:
         amount = len(tasks)
         self._kinds = bytearray(amount)
         self._seconds = array("d", bytes(8 * amount))
-        self._costs = array("q", bytes(8 * amount))
+        self._known = array("q", bytes(8 * amount))
+        self._most = array("q", bytes(8 * amount))
         self._counts = {
             name: array("L", bytes(array("L").itemsize * amount)) for name in ("attempts", "rounds", "calls")
         }
@@ -94,7 +95,7 @@ class Entries:
             attempts=attempts,
             log=log_path(self._folder, task) if attempts else "",
             artefact=document_path(task.workflow, task.item),
-            cost=self._costs[position],
+            cost=Cost(self._known[position], self._most[position]),
         )
 
     def put(self, position: int, entry: Entry) -> None:
@@ -106,7 +107,7 @@ class Entries:
         if outcome.findings:
             self._findings[position] = outcome.findings
         self._seconds[position] = entry.seconds
-        self._costs[position] = entry.cost
+        self._known[position], self._most[position] = entry.cost.known, entry.cost.most
         for name, number in (("attempts", entry.attempts), ("rounds", outcome.rounds), ("calls", outcome.calls)):
             self._counts[name][position] = number
         # Last: whoever looks meanwhile sees an item that has not ended, never half an entry.

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from agentos.gateway.account import Account
-from agentos.gateway.prices import say_dollars
 from agentos.redaction import redact, redact_json
 from agentos.report.entries import COMPLETE, HELD, NOT_STARTED, WAITING, Entry
 from agentos.task import Failure, State
@@ -61,6 +60,8 @@ class Summary:
     account: Account = field(default_factory=Account)
     asks_models: bool = False
     """Whether anybody was asked who may want money for it."""
+    remedies: Mapping[str, str] = field(default_factory=dict)
+    """For each cap that stopped a call, the option and the amount with which it would have been sent."""
 
     @property
     def failed(self) -> list[Entry]:
@@ -110,12 +111,25 @@ class Summary:
         if not ids:
             return ""
         if self.is_out_of_money:
-            return f"Without money left: {', '.join(ids)}. Run the same command again with a higher cap."
+            raised = [word for remedy in self.remedies.items() for word in remedy]
+            command = shlex.join((*self._without(self.remedies), *raised, *self._named(ids)))
+            return f"Budget exhausted: {', '.join(ids)}. Go on with at least: {command}"
         # A file that gave no usable id has to be renamed; no command can name it.
         usable = [item for item in ids if "?" not in item]
-        named = () if "--brief" in self.retry else ("--ids", *usable)
-        retry = f" Retry: {shlex.join((*self.retry, *named))}" if usable else ""
+        retry = f" Retry: {shlex.join((*self.retry, *self._named(usable)))}" if usable else ""
         return f"Failed: {', '.join(ids)}.{retry}"
+
+    def _named(self, ids: list[str]) -> tuple[str, ...]:
+        return () if "--brief" in self.retry else ("--ids", *ids)
+
+    def _without(self, options: Iterable[str]) -> tuple[str, ...]:
+        """Return the retry command without some options and their values."""
+        command = self.retry
+        for option in options:
+            if option in command:
+                place = command.index(option)
+                command = (*command[:place], *command[place + 2 :])
+        return command
 
     def _shown(self) -> list[Entry]:
         """Return the entries of the table: all that were begun, but of a long list only what needs a look."""
@@ -133,13 +147,16 @@ class Summary:
         account = self.account
         if not self.asks_models:
             return ""
-        parts = [f"{count(account.calls, 'call')}, {say_dollars(account.cost)}"]
+        parts = [f"{count(account.calls, 'call')}, {account.cost.describe()}"]
         if account.from_journal:
             parts.append(f"{count(account.from_journal, 'answer')} from the journal, not paid for again")
         if account.repeated:
             were = "was" if account.repeated == 1 else "were"
             parts.append(f"{account.repeated} {were} under way at a kill and asked again")
-        else:
+        if account.resent:
+            were = "was" if account.resent == 1 else "were"
+            parts.append(f"{account.resent} {were} sent again after a call that may have been billed")
+        if not account.repeated and not account.resent:
             parts.append("nothing was paid for twice")
         return f"Models: {'; '.join(parts)}."
 
@@ -217,7 +234,7 @@ class Summary:
                 _status_words(e),
                 describe_seconds(e.seconds) if e.attempts else "-",
                 str(e.attempts or "-"),
-                say_dollars(e.cost) if e.cost else "-",
+                e.cost.describe() if e.cost else "-",
                 e.log or "-",
             )
             for e in self._shown()
@@ -262,11 +279,12 @@ class Summary:
             "trouble": self.trouble or None,
             "counts": self.counts(),
             "failed": [entry.task.item for entry in self.failed],
-            "cost": self.account.cost / 1e6,
+            **self.account.cost.to_json(),
             "calls": {
                 "answered": self.account.calls,
                 "from_journal": self.account.from_journal,
                 "asked_again_after_a_kill": self.account.repeated,
+                "sent_again_after_a_failure": self.account.resent,
                 "by_node_and_model": [
                     {
                         "node": node,
@@ -274,7 +292,8 @@ class Summary:
                         "calls": line.calls,
                         "input_tokens": line.input_tokens,
                         "output_tokens": line.output_tokens,
-                        "cost": line.cost / 1e6,
+                        "cached_tokens": line.cached_tokens,
+                        **line.cost.to_json(),
                     }
                     for (node, model), line in self.account.lines.items()
                 ],
@@ -328,7 +347,7 @@ def _entry_to_json(entry: Entry) -> dict[str, Any]:
         "calls": outcome.calls if outcome is not None else 0,
         "findings": list(outcome.findings) if outcome is not None else [],
         "questions": list(outcome.questions) if outcome is not None else [],
-        "cost": entry.cost / 1e6,
+        **entry.cost.to_json(),
         "artefact": entry.artefact or None,
         "log": entry.log or None,
         "filed": asdict(entry.filed) if entry.filed is not None else None,

@@ -6,9 +6,11 @@ import asyncio
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from agentos.errors import ProviderError
+from agentos.gateway.leaks import Origin
 from agentos.gateway.server import Answer, Gateway
 from agentos.gateway.wire import completion_to_json, request_from_json
 from agentos.providers import Request
@@ -35,6 +37,7 @@ class Conversation:
         self._pace = pace
         self._turn: Turn | None = None
         self._assignment = assignment
+        self._origin = Origin(Path(assignment.publication.repository), assignment.task.source)
         self._on_events = on_events
         self._asked = 0.0
         """When the worker was set to work."""
@@ -118,7 +121,7 @@ class Conversation:
             "model": request.model,
         }
         try:
-            answer = await self._gateway.answer(request)
+            answer = await self._gateway.answer(request, self._origin)
         except ProviderError as error:
             failed = {"seconds": _since(started), "failure": error.failure, "message": str(error)}
             self._on_events([{**event, **failed}])
@@ -133,9 +136,10 @@ class Conversation:
             "asked_again": answer.was_asked_before,
             "waited_for_key": round(answer.waited, 4),
             "key": answer.key,
-            "cost": answer.cost / 1e6,
+            **answer.cost.to_json(),
             "input_tokens": completion.usage.input_tokens,
             "output_tokens": completion.usage.output_tokens,
+            "cached_tokens": completion.usage.cached_tokens,
         }
         self._on_events([told])
         return answer

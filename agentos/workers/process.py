@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from agentos.gateway.journal import item_key
 from agentos.gateway.server import Gateway
 from agentos.redaction import redact
 from agentos.scratch import Scratch
@@ -31,6 +32,9 @@ TIMEOUT_GRACE = 1.0
 LATEST_REFILL = 0.6
 REFILL_EVERY = 0.03
 LOOK_EVERY = 0.05
+TOLD_AFTER = 2.0
+"""Seconds after which it is said what a run still waits for when all its items have ended."""
+RESTARTS = 3
 LINGERING = 2.0
 """Seconds after which a worker that has reported and is still there is killed."""
 
@@ -71,6 +75,8 @@ class ProcessWorkers:
         self._loop.set_exception_handler(self._note_exception)
         self._thread = threading.Thread(target=self._loop.run_forever, name="workers", daemon=True)
         self._server: ForkServer | None = None
+        self._deaths: set[ForkServer] = set()
+        """The fork servers that died while they started, since the last that became ready."""
         self._running: dict[int, _Running] = {}
         self._spares: deque[Worker] = deque()
         self._at_once = at_once
@@ -164,15 +170,33 @@ class ProcessWorkers:
         return self._server
 
     async def _get_ready(self) -> None:
-        server = await self._living_server()
-        await server.wait_ready()
-        while self._is_short_of_spares:
-            self._spares.append(server.fork())
+        server = await self._ready_server()
+        # One that dies from now on is replaced for whoever needs a worker.
+        with suppress(ForkServerDied, OSError):
+            while self._is_short_of_spares:
+                self._spares.append(server.fork())
         await asyncio.gather(*(spare.rehearsed for spare in self._spares))
 
     @property
     def _is_short_of_spares(self) -> bool:
         return not self._is_stopping and len(self._spares) < min(self._at_once, self._still_to_come)
+
+    async def _ready_server(self) -> ForkServer:
+        """Return the fork server when it is ready; one that dies while it starts is started anew, a few times."""
+        while True:
+            server = await self._living_server()
+            try:
+                await server.wait_ready()
+            except ForkServerDied as error:
+                if self._is_stopping:
+                    raise
+                # Several may wait for the same one.
+                self._deaths.add(server)
+                if len(self._deaths) > RESTARTS:
+                    raise ForkServerDied(f"{error}, {len(self._deaths)} times while it started; run again") from error
+                continue
+            self._deaths.clear()
+            return server
 
     async def _living_server(self) -> ForkServer:
         if self._server is None or not self._server.is_alive:
@@ -184,8 +208,7 @@ class ProcessWorkers:
 
     async def _take_worker(self) -> Worker:
         """Return a worker that was forked ahead, or a new one; see that another takes its place."""
-        server = await self._living_server()
-        await server.wait_ready()
+        server = await self._ready_server()
         self._still_to_come -= 1
         if self._refill_by is None:
             self._refill_by = time.monotonic() + LATEST_REFILL
@@ -242,6 +265,9 @@ class ProcessWorkers:
             if watch is not None:
                 watch.cancel()
         self._loop.call_later(LINGERING, worker.signal, signal.SIGKILL)
+        if running.has_timed_out:
+            task = assignment.task
+            await self._gateway.give_up(item_key(assignment.repository, task.workflow, task.item))
         return _make_exit(report, ended, running, limit)
 
     async def _watch_deadline(self, running: _Running) -> None:
@@ -293,6 +319,7 @@ class ProcessWorkers:
 
     async def _close(self) -> None:
         finishing = asyncio.create_task(self._gateway.finish())
+        self._loop.call_later(TOLD_AFTER, self._gateway.say_outstanding)
         while not self._is_stopping and not self._is_hurried and not finishing.done():
             await asyncio.wait([finishing], timeout=LOOK_EVERY)
         finishing.cancel()

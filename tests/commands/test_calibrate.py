@@ -137,7 +137,7 @@ def test_a_killed_calibration_asks_only_what_is_missing(world: World, server: Se
 def test_a_cap_stops_it_and_a_higher_one_goes_on(world: World, server: Serving) -> None:
     ended = world.run(*command("anthropic", more=("--max-cost", "0.70")))
     assert ended.code == 75, ended.text
-    assert "the cap of $0.70 for the run is reached" in ended.stderr
+    assert "the cap of $0.70 for this run" in ended.stderr
     assert "questions were not answered; run the same command to go on" in " ".join(ended.stdout.split())
     assert 0 < server.ledger.bill() <= 0.70
     before = len(server.ledger.admitted())

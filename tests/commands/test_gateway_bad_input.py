@@ -138,7 +138,7 @@ LASTING: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "a verdict that is none": ({"kind": "bad-json", "purpose": "lld.review"}, "model-format", "no usable verdict", "4"),
     "an unknown model": ({"kind": "not-found"}, "provider", "The model `gpt-6-luna` does not exist", "5"),
     "a bad request": ({"kind": "bad-request"}, "provider", "Missing required parameter: 'messages'", "6"),
-    "silence": ({"kind": "silence"}, "provider", "no sign of life for 1.5 s", "7"),
+    "silence": ({"kind": "silence"}, "provider", "sent nothing for 1.5 s and was given up", "7"),
 }
 
 
@@ -149,7 +149,7 @@ def test_every_bad_answer_fails_its_own_item_in_its_own_class_and_a_rerun_asks_a
     faults = [{**fault, "item": item} for fault, _, _, item in LASTING.values()]
     with serve({**PRICES, "fault": faults}) as server:
         write_keys(world, key("openai", server.url), key("openai", server.url, "sk-openai-0000002"))
-        ended = world.run(*command("openai", parallel=9), environ={"AGENTOS_IDLE_TIMEOUT": "1.5"})
+        ended = world.run(*command("openai", parallel=9), environ={"AGENTOS_FIRST_BYTE_TIMEOUT": "1.5"})
         assert ended.code == 1, ended.text
         assert "2 completed, 7 failed" in ended.stdout
         assert "Traceback" not in ended.text
@@ -163,7 +163,9 @@ def test_every_bad_answer_fails_its_own_item_in_its_own_class_and_a_rerun_asks_a
         asked = [call for call in server.ledger.calls(item="4") if call.purpose == "lld.review"]
         assert len(asked) == 2
         assert len(server.ledger.calls(item="7")) == 1 + MAX_RETRIES
-        assert all(len(server.ledger.calls(item=item)) == 1 for item in "12356")
+        assert all(len(server.ledger.calls(item=item)) == 1 for item in "1236")
+        # The other key is tried too.
+        assert len(server.ledger.calls(item="5")) == 2
 
         server.change(fault=[])
         again = world.run(*command("openai", parallel=9))
@@ -202,8 +204,8 @@ def test_faults_that_pass_fail_no_item(make_world: Callable[..., World]) -> None
         retries[call["item"]] += call["retries"]
     assert (retries["1"], retries["2"], retries["3"], retries["4"], retries["5"], retries["8"]) == (0, 2, 1, 1, 2, 0)
     assert [item["attempts"] for item in summary_of(folder)["items"]] == [1] * 8
-    # What broke off may have been billed, so it is counted as if it was.
-    assert summary_of(folder)["cost"] >= bill
+    summary = summary_of(folder)
+    assert summary["cost"] <= bill <= summary["cost_at_most"]
 
 
 def test_a_server_that_is_down_fails_the_items_as_provider_after_some_tries(world: World) -> None:

@@ -19,7 +19,8 @@ import pytest
 from agentos.errors import ProviderError, Sign, UsageError
 from agentos.gateway.budget import Caps, OverBudget
 from agentos.gateway.journal import CallCost, Journal, MemoryJournal, Settled, item_key, request_key, today
-from agentos.gateway.sqlite_journal import SqliteJournal
+from agentos.gateway.sqlite_journal import KEPT_DAYS, SqliteJournal
+from agentos.money import Cost
 from agentos.providers import Allowance, Completion, Request, Usage
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,6 +46,7 @@ from dataclasses import replace
 from pathlib import Path
 from agentos.gateway.journal import request_key
 from agentos.gateway.sqlite_journal import SqliteJournal
+from agentos.money import Cost
 from agentos.providers import Completion, Request, Usage
 DRAFT = Request("r", "lld", "7", "N1_design", 1, 1, "lld.draft", "openai:m", "a question", {})
 journal = SqliteJournal(Path(sys.argv[1]), sys.argv[2])
@@ -110,18 +112,17 @@ def journal(request: pytest.FixtureRequest, path: Path) -> Iterator[Journal]:
 def ask(journal: Journal, request: Request = DRAFT, answer: Completion = ANSWER, cost: int = 5) -> None:
     """Have a question asked and answered."""
     call = journal.begin(request_key(request), request, 100)
-    journal.settle(call.call_id, answer, cost, 1.5)
+    journal.settle(call.call_id, answer, Cost.exactly(cost), 1.5)
 
 
 def test_what_was_settled_is_returned_and_nothing_else(journal: Journal) -> None:
     assert journal.settled(KEY) is None
     ask(journal)
-    assert journal.settled(KEY) == Settled(ANSWER, 5, 1.5)
+    assert journal.settled(KEY) == Settled(ANSWER, Cost.exactly(5), 1.5)
     for other in (
         replace(DRAFT, prompt="another question"),
         replace(DRAFT, model="another:model"),
         replace(DRAFT, schema="verdict"),
-        replace(DRAFT, max_output_tokens=1),
         replace(DRAFT, round=2),
         replace(DRAFT, attempt=2),
         replace(DRAFT, node="N3_review"),
@@ -136,7 +137,7 @@ def test_a_call_that_was_only_begun_or_that_failed_is_not_settled(journal: Journ
     call = journal.begin(KEY, DRAFT, 100)
     assert not call.was_sent_before
     assert journal.settled(KEY) is None
-    journal.abandon(call.call_id, "overloaded", 0)
+    journal.abandon(call.call_id, "overloaded", Cost())
     assert journal.settled(KEY) is None
     assert not journal.begin(KEY, DRAFT, 100).was_sent_before
 
@@ -147,43 +148,43 @@ def test_an_item_that_ended_is_forgotten_alone_and_its_cost_stays(journal: Journ
     ask(journal, seventy)
     journal.forget_item("r", "lld", "7")
     assert journal.settled(KEY) is None
-    assert journal.settled(request_key(seventy)) == Settled(ANSWER, 5, 1.5)
-    assert journal.spent(item=item_key("r", "lld", "7")) == 5
+    assert journal.settled(request_key(seventy)) == Settled(ANSWER, Cost.exactly(5), 1.5)
+    assert journal.spent(item=item_key("r", "lld", "7")).most == 5
     ask(journal, answer=replace(ANSWER, text="another"))
-    assert journal.settled(KEY) == Settled(replace(ANSWER, text="another"), 5, 1.5)
+    assert journal.settled(KEY) == Settled(replace(ANSWER, text="another"), Cost.exactly(5), 1.5)
 
 
 @pytest.mark.parametrize("text", ["", "x" * 4_000_000, "\0 \ud800 \U0001f600 \r\n"], ids=["empty", "long", "odd"])
 def test_an_answer_comes_back_as_it_was(journal: Journal, text: str) -> None:
     answer = replace(ANSWER, text=text, allowance=Allowance(requests_left=3))
     ask(journal, answer=answer)
-    assert journal.settled(KEY) == Settled(replace(answer, allowance=None), 5, 1.5)
+    assert journal.settled(KEY) == Settled(replace(answer, allowance=None), Cost.exactly(5), 1.5)
 
 
 def test_names_that_are_no_unicode_do_no_harm(journal: Journal) -> None:
     odd = replace(DRAFT, item="\udcff", model="openai:\udcff")
     ask(journal, odd, replace(ANSWER, model="\ud800"))
     assert journal.settled(request_key(odd)) is not None
-    journal.abandon(journal.begin(KEY, DRAFT, 1).call_id, "\ud800" * 9_000, 1)
+    journal.abandon(journal.begin(KEY, DRAFT, 1).call_id, "\ud800" * 9_000, Cost(0, 1))
 
 
 def test_a_call_counts_at_its_worst_until_it_has_ended(journal: Journal) -> None:
     call = journal.begin(KEY, DRAFT, 100)
-    assert journal.spent() == 100
-    journal.settle(call.call_id, ANSWER, 7, 1.0)
-    assert journal.spent() == 7
-    journal.abandon(journal.begin(KEY, DRAFT, 100).call_id, "refused", 0)
-    journal.abandon(journal.begin(KEY, DRAFT, 100).call_id, "cut off", 100)
-    assert journal.spent(RUN) == 107
+    assert journal.spent().most == 100
+    journal.settle(call.call_id, ANSWER, Cost.exactly(7), 1.0)
+    assert journal.spent().most == 7
+    journal.abandon(journal.begin(KEY, DRAFT, 100).call_id, "refused", Cost())
+    journal.abandon(journal.begin(KEY, DRAFT, 100).call_id, "cut off", Cost(0, 100))
+    assert journal.spent(RUN).most == 107
 
 
 def test_sums_are_told_apart_by_run_item_and_day(journal: Journal) -> None:
     ask(journal, cost=1)
     ask(journal, replace(DRAFT, item="8"), cost=2)
-    assert journal.spent(RUN, day=today()) == 3
-    assert journal.spent(item=item_key("r", "lld", "8")) == 2
-    assert journal.spent(RUN, item_key("r", "lld", "7"), today()) == 1
-    assert journal.spent("another run") == journal.spent(day="2000-01-01") == journal.spent(item="9") == 0
+    assert journal.spent(RUN, day=today()).most == 3
+    assert journal.spent(item=item_key("r", "lld", "8")).most == 2
+    assert journal.spent(RUN, item_key("r", "lld", "7"), today()).most == 1
+    assert not journal.spent("another run") + journal.spent(day="2000-01-01") + journal.spent(item="9")
 
 
 def test_costs_are_told_by_item_node_and_model(journal: Journal) -> None:
@@ -192,9 +193,9 @@ def test_costs_are_told_by_item_node_and_model(journal: Journal) -> None:
     ask(journal, replace(DRAFT, node="N3_review", model="gemini:m"))
     journal.begin(request_key(replace(DRAFT, item="8")), replace(DRAFT, item="8"), 100)
     assert journal.costs(RUN) == [
-        CallCost("r/lld/7", "N1_design", "openai:m", 2, 0, 20, 40, 10),
-        CallCost("r/lld/7", "N3_review", "gemini:m", 1, 0, 10, 20, 5),
-        CallCost("r/lld/8", "N1_design", "openai:m", 1, 0, 0, 0, 100),
+        CallCost("r/lld/7", "N1_design", "openai:m", 2, 0, 20, 40, Cost.exactly(10)),
+        CallCost("r/lld/7", "N3_review", "gemini:m", 1, 0, 10, 20, Cost.exactly(5)),
+        CallCost("r/lld/8", "N1_design", "openai:m", 1, 0, 0, 0, Cost(0, 100)),
     ]
     assert journal.costs("another run") == []
     assert journal.repeated(RUN) == 0
@@ -203,16 +204,16 @@ def test_costs_are_told_by_item_node_and_model(journal: Journal) -> None:
 def test_absurd_numbers_from_a_provider_are_kept_within_reason(journal: Journal) -> None:
     for cost, tokens in ((10**40, 10**40), (-5, -5)):
         ask(journal, answer=replace(ANSWER, usage=Usage(tokens, tokens)), cost=cost)
-    assert 0 <= journal.spent() <= 10**15
+    assert 0 <= journal.spent().most <= 10**15
     assert journal.costs(RUN)[0].input_tokens <= 10**15
 
 
 @pytest.mark.parametrize(
     ("caps", "words"),
     [
-        (Caps(per_run=120), "for the run is reached.*--max-cost"),
-        (Caps(per_item=120), "for the item is reached.*max_cost_per_item"),
-        (Caps(per_day=120), "for the day is reached.*midnight"),
+        (Caps(per_run=120), "for this run .*is reached.*--max-cost"),
+        (Caps(per_item=120), "for this item is reached.*--max-cost-per-item"),
+        (Caps(per_day=120), r"for today \(UTC\) is reached.*midnight"),
     ],
 )
 def test_a_call_that_could_break_a_cap_is_refused_without_a_trace(journal: Journal, caps: Caps, words: str) -> None:
@@ -220,7 +221,7 @@ def test_a_call_that_could_break_a_cap_is_refused_without_a_trace(journal: Journ
     with pytest.raises(OverBudget, match=words) as caught:
         journal.begin(KEY, DRAFT, 41, caps)
     assert (caught.value.sign, caught.value.failure, caught.value.may_fit_later) == (Sign.BUDGET, "budget", False)
-    assert journal.spent() == 80
+    assert journal.spent().most == 80
     assert sum(cost.calls for cost in journal.costs(RUN)) == 1
     journal.begin(KEY, DRAFT, 40, caps)
 
@@ -228,13 +229,13 @@ def test_a_call_that_could_break_a_cap_is_refused_without_a_trace(journal: Journ
 def test_a_call_that_may_fit_when_others_settle_is_told_apart(journal: Journal) -> None:
     caps = Caps(per_run=120)
     other = journal.begin(KEY, DRAFT, 100, caps)
-    with pytest.raises(OverBudget, match=r"held for calls under way") as caught:
+    with pytest.raises(OverBudget, match=r"set aside for calls under way") as caught:
         journal.begin(KEY, DRAFT, 100, caps)
     assert caught.value.may_fit_later
     with pytest.raises(OverBudget) as caught:
         journal.begin(KEY, DRAFT, 121, caps)
     assert not caught.value.may_fit_later
-    journal.settle(other.call_id, ANSWER, 20, 1.0)
+    journal.settle(other.call_id, ANSWER, Cost.exactly(20), 1.0)
     journal.begin(KEY, DRAFT, 100, caps)
 
 
@@ -242,7 +243,7 @@ def test_what_is_on_disk_is_there_for_the_next_process(path: Path) -> None:
     first = SqliteJournal(path, RUN)
     ask(first)
     first.close()
-    program = "print(journal.settled(request_key(DRAFT)).completion.text, journal.spent('run-1'))"
+    program = "print(journal.settled(request_key(DRAFT)).completion.text, journal.spent('run-1').most)"
     assert finish(start("wait();" + program, path)) == "text 5\n"
 
 
@@ -262,15 +263,15 @@ def test_a_call_of_a_killed_process_is_asked_again_once_and_stays_counted(path: 
     die(start("journal.begin(request_key(DRAFT), DRAFT, 100); wait()", path))
     journal = SqliteJournal(path, "run-2")
     assert journal.settled(KEY) is None
-    assert journal.spent() == journal.spent(RUN) == 100
+    assert journal.spent().most == journal.spent(RUN).most == 100
     again = journal.begin(KEY, DRAFT, 60)
     assert again.was_sent_before
-    journal.abandon(again.call_id, "overloaded", 0)
+    journal.abandon(again.call_id, "overloaded", Cost())
     retry = journal.begin(KEY, DRAFT, 60)
     assert not retry.was_sent_before
-    journal.settle(retry.call_id, ANSWER, 7, 1.0)
+    journal.settle(retry.call_id, ANSWER, Cost.exactly(7), 1.0)
     assert (journal.repeated("run-2"), journal.repeated(RUN)) == (1, 0)
-    assert (journal.spent("run-2"), journal.spent()) == (7, 107)
+    assert (journal.spent("run-2").most, journal.spent().most) == (7, 107)
     journal.forget_item("r", "lld", "7")
     assert not journal.begin(KEY, DRAFT, 60).was_sent_before
     journal.close()
@@ -302,7 +303,7 @@ wait()
 for round in range(50):
     request = replace(DRAFT, item=sys.argv[2], round=round)
     call = journal.begin(request_key(request), request, 100)
-    journal.settle(call.call_id, Completion(f"{sys.argv[2]} {round}", "m", Usage(1, 1)), 1, 0.1)
+    journal.settle(call.call_id, Completion(f"{sys.argv[2]} {round}", "m", Usage(1, 1)), Cost.exactly(1), 0.1)
 """
     children = [start(program, path, run) for run in ("a", "b", "c")]
     for child in children:
@@ -312,7 +313,7 @@ for round in range(50):
     for child in children:
         finish(child)
     journal = SqliteJournal(path, RUN)
-    assert journal.spent() == 150
+    assert journal.spent().most == 150
     for run in ("a", "b", "c"):
         for round in range(50):
             settled = journal.settled(request_key(replace(DRAFT, item=run, round=round)))
@@ -328,23 +329,9 @@ def test_an_answer_with_a_flipped_bit_was_never_settled(disk: SqliteJournal, pat
         other.execute("UPDATE answers SET text = ?", (bytes([text[0] ^ 1]) + text[1:],))
     other.close()
     assert disk.settled(KEY) is None
-    assert disk.spent() == 5
+    assert disk.spent().most == 5
     assert disk.begin(KEY, DRAFT, 10).was_sent_before
     assert disk.repeated(RUN) == 1
-
-
-def test_rows_of_long_ago_are_dropped_and_younger_ones_kept(path: Path) -> None:
-    journal = SqliteJournal(path, RUN)
-    ask(journal)
-    ask(journal, replace(DRAFT, item="8"))
-    journal.close()
-    with sqlite3.connect(path) as other:
-        other.execute("UPDATE calls SET day = '2020-01-01' WHERE item = 'r/lld/7'")
-    other.close()
-    journal = SqliteJournal(path, RUN)
-    assert journal.settled(KEY) is None
-    assert journal.spent() == 5
-    journal.close()
 
 
 def test_a_newer_journal_is_refused_and_left_alone(path: Path) -> None:
@@ -410,7 +397,7 @@ def test_a_damaged_journal_is_set_aside_with_a_notice(path: Path, spoil: Callabl
     assert "journal.db.corrupt-1" in journal.notice
     assert os.path.lexists(path.with_name("journal.db.corrupt-1"))
     ask(journal)
-    assert journal.settled(KEY) == Settled(ANSWER, 5, 1.5)
+    assert journal.settled(KEY) == Settled(ANSWER, Cost.exactly(5), 1.5)
     journal.close()
     again = SqliteJournal(path, RUN)
     assert again.notice == ""
@@ -419,7 +406,10 @@ def test_a_damaged_journal_is_set_aside_with_a_notice(path: Path, spoil: Callabl
 
 def test_processes_that_find_damage_at_once_set_it_aside_once(path: Path) -> None:
     path.write_bytes(b"no database" * 1_000)
-    program = "journal.settle(journal.begin(request_key(DRAFT), DRAFT, 9).call_id, Completion('x', 'm'), 1, 1); wait()"
+    program = (
+        "call = journal.begin(request_key(DRAFT), DRAFT, 9).call_id\n"
+        "journal.settle(call, Completion('x', 'm'), Cost.exactly(1), 1); wait()"
+    )
     children = [
         subprocess.Popen(
             [sys.executable, "-c", PREPARE + program, str(path), str(number)],
@@ -434,7 +424,7 @@ def test_processes_that_find_damage_at_once_set_it_aside_once(path: Path) -> Non
         finish(child)
     assert [file.name for file in path.parent.glob("*corrupt*")] == ["journal.db.corrupt-1"]
     journal = SqliteJournal(path, RUN)
-    assert journal.spent() == 4
+    assert journal.spent().most == 4
     journal.close()
 
 
@@ -496,13 +486,13 @@ call = journal.begin(request_key(DRAFT), DRAFT, 100)
 big = Completion("".join(map(str, range(1_000_000))), "m")
 resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, before[1]))
 try:
-    journal.settle(call.call_id, big, 1, 1)
+    journal.settle(call.call_id, big, Cost.exactly(1), 1)
 except ProviderError as error:
     print(error.failure)
 resource.setrlimit(resource.RLIMIT_FSIZE, before)
-print(journal.settled(request_key(DRAFT)), journal.spent())
-journal.settle(call.call_id, big, 1, 1)
-print(journal.settled(request_key(DRAFT)).completion == big, journal.spent())
+print(journal.settled(request_key(DRAFT)), journal.spent().most)
+journal.settle(call.call_id, big, Cost.exactly(1), 1)
+print(journal.settled(request_key(DRAFT)).completion == big, journal.spent().most)
 wait()
 """
     child = subprocess.run(
@@ -522,7 +512,7 @@ def test_items_are_forgotten_by_other_threads_while_one_asks(disk: SqliteJournal
             request = replace(DRAFT, item=str(number))
             ask(disk, request)
             threads.submit(disk.forget_item, "r", "lld", str(number)).add_done_callback(lambda done: done.result())
-    assert disk.spent() == 250
+    assert disk.spent().most == 250
     assert all(disk.settled(request_key(replace(DRAFT, item=str(number)))) is None for number in range(50))
 
 
@@ -533,7 +523,7 @@ def test_a_reader_creates_nothing_and_sees_what_a_writer_wrote(path: Path) -> No
     ask(journal)
     reader = SqliteJournal.reader(path)
     assert reader is not None
-    assert reader.spent(RUN) == 5
+    assert reader.spent(RUN).most == 5
     with pytest.raises(ProviderError):
         ask(reader)
     reader.close()
@@ -543,3 +533,31 @@ def test_a_reader_creates_nothing_and_sees_what_a_writer_wrote(path: Path) -> No
 def test_a_folder_that_is_not_there_is_a_clear_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="AGENTOS_HOME"):
         SqliteJournal(tmp_path / "no" / "journal.db", RUN)
+
+
+def _note(path: Path, days: int, count: int = 1) -> None:
+    """Have a call on each of so many days, the last of them `days` ago."""
+    with closing(sqlite3.connect(path)) as database, database:
+        for number in range(count):
+            database.execute(
+                "INSERT INTO calls (run, item, question, node, model, day, sent_at, pid, birth, state, is_repeated, "
+                "reservation, cost) VALUES ('old', 'i', 'q', 'n', 'm', date('now', ?), '', 1, '', 'settled', 0, 7, 7)",
+                (f"-{days + number} days",),
+            )
+
+
+def test_a_clock_that_jumps_drops_no_costs(path: Path) -> None:
+    SqliteJournal(path, RUN).close()
+    _note(path, days=100)
+    with closing(SqliteJournal(path, RUN)) as journal:
+        assert journal.spent().most == 7
+        ask(journal)
+    with closing(SqliteJournal(path, RUN)) as journal:
+        assert journal.spent().most == 12
+
+
+def test_what_lies_behind_the_last_days_with_calls_is_dropped(path: Path) -> None:
+    SqliteJournal(path, RUN).close()
+    _note(path, days=0, count=KEPT_DAYS + 5)
+    with closing(SqliteJournal(path, RUN)) as journal:
+        assert journal.spent().most == 7 * KEPT_DAYS

@@ -48,7 +48,11 @@ MOST_OVER_LIMIT = 0.02
 FEW_OVER_LIMIT = 3
 """How many calls may be over a limit, beside that part of all: on a busy machine some are late on their way."""
 NAMES = tuple(f"{provider}-{number}" for provider in ("openai", "gemini") for number in (1, 2, 3))
-ENVIRON = {"AGENTOS_RATE_WINDOW": str(WINDOW), "AGENTOS_IDLE_TIMEOUT": IDLE_TIMEOUT}
+ENVIRON = {
+    "AGENTOS_RATE_WINDOW": str(WINDOW),
+    "AGENTOS_IDLE_TIMEOUT": IDLE_TIMEOUT,
+    "AGENTOS_FIRST_BYTE_TIMEOUT": IDLE_TIMEOUT,
+}
 SECONDS_VARIABLE = "NEMESIS_SECONDS"
 FAULTS = (
     {"kind": "rate-limit", "delay": 0.5, "rate": 0.3, "seed": 1},

@@ -1,4 +1,8 @@
-"""Kill the coordinator with -9 under a cap, again and again: the server's bill never exceeds it."""
+"""Kill the coordinator with -9 under a cap, again and again: the server's bill never exceeds it.
+
+Neither does a second command that ends in the same repository meanwhile open a new purse, nor do settings of the
+repository that call the models free of charge.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +35,7 @@ FITTING = 6
 CAP = FITTING * A_CALL * 1.05
 ENOUGH = 10 * ITEMS * A_CALL
 OUT_OF_MONEY = 75
+HOSTILE = 'price = ["openai:*=0/0", "gemini:*=0/0"]\nmax_cost = "1000000"\nmax_cost_per_day = "1000000"\n'
 
 
 def measure(seed: int, count: int, folder: Path, items: int = ITEMS) -> Figures:
@@ -61,6 +66,7 @@ def _long_draft(item: int) -> str:
 
 def _spend(figures: Figures, folder: Path, rng: random.Random, script: Mapping[str, Any], items: int) -> None:
     world = make_world(folder, items)
+    (world.repo / "agentos.toml").write_text(HOSTILE, "utf-8")
     where = f"world {figures.values['worlds']}"
     capped = command("--max-cost", f"{CAP:.6f}", parallel=WORKERS, prices=PRICES)
     with ScenarioProcess(script, folder / "server") as server:
@@ -69,7 +75,7 @@ def _spend(figures: Figures, folder: Path, rng: random.Random, script: Mapping[s
             if not _kill(figures, world, server, rng, capped):
                 break
             _check_bill(figures, server, where)
-        finished = world.run(*capped)
+        finished = _run_beside_another(world, server, capped)
         market.wait_settled(server)
         _check_bill(figures, server, where)
         _check_out_of_money(figures, world, finished, where)
@@ -80,6 +86,17 @@ def _spend(figures: Figures, folder: Path, rng: random.Random, script: Mapping[s
     figures.expect(rest.code == 0, f"{where}: with a higher cap it ended with {rest.code}: {rest.text[-2000:]}")
     figures.expect_none(evidence.status_problems(world, items), where)
     figures.expect(not world.leftovers(), f"{where}: {world.leftovers()} are left over")
+
+
+def _run_beside_another(world: World, server: ScenarioProcess, capped: tuple[str, ...]) -> Finished:
+    """Run the command while another one for a single item begins and ends, then once more alone."""
+    before = len(server.ledger.admitted())
+    one = (*(part for part in capped if part != "--all"), "--ids", "1")
+    with world.start(*capped) as running:
+        market.wait_calls(server, running, before + 1)
+        world.run(*one)
+        running.finish()
+    return world.run(*capped)
 
 
 def _kill(figures: Figures, world: World, server: ScenarioProcess, rng: random.Random, capped: tuple[str, ...]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.faults import billing, canary, purse, shared_keys
+from tests.faults import billing, bills, canary, purse, shared_keys
 from tests.faults.figures import find_misses
 
 
@@ -15,6 +15,11 @@ def test_only_calls_under_way_at_a_kill_are_asked_twice_and_the_summary_says_so(
 
 def test_the_bill_stays_below_the_cap_across_kills(tmp_path: Path) -> None:
     figures = purse.measure(seed=1, count=1, folder=tmp_path, items=10)
+    assert not figures.misses, figures.to_json()
+
+
+def test_what_is_said_to_be_spent_brackets_the_bill_however_requests_fail(tmp_path: Path) -> None:
+    figures = bills.measure(seed=1, count=len(bills.WAYS), folder=tmp_path, items=2)
     assert not figures.misses, figures.to_json()
 
 

@@ -12,6 +12,7 @@ from agentos import __version__
 from agentos.gateway.journal import request_key
 from agentos.gateway.sqlite_journal import SqliteJournal
 from agentos.home import Home, repository_key
+from agentos.money import Cost
 from agentos.providers import Completion, Request, Usage
 from agentos.task import DRAFTING, Task, Workflow
 from tests.faults import market
@@ -65,7 +66,7 @@ def test_a_transcript_gives_the_same_documents_and_asks_nobody(
     for exchange in exchanges:
         request = Request(**{**exchange["request"], "repository": key})
         begun = journal.begin(request_key(request), request, 0)
-        journal.settle(begun.call_id, Completion(exchange["text"], request.model, Usage(1, 1)), 0, 0.0)
+        journal.settle(begun.call_id, Completion(exchange["text"], request.model, Usage(1, 1)), Cost(), 0.0)
     journal.close()
     environ = {"OPENAI_API_KEY": "recorded-key-1", "ANTHROPIC_API_KEY": "recorded-key-2"}
     environ |= {"OPENAI_BASE_URL": NOWHERE, "ANTHROPIC_BASE_URL": NOWHERE}

@@ -16,6 +16,8 @@ from tests.scenario.ledger import Entry, Ledger
 from tests.scenario.limits import GroupLimits
 from tests.scenario.script import REFUSALS, Fault, Group, Kind, Script
 
+_MANY = 1_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class Refused:
@@ -47,6 +49,7 @@ class Desk:
         self._limits: dict[str, GroupLimits] = {}
         self._faults = FaultBook()
         self._changed = asyncio.Event()
+        self._slots = asyncio.Semaphore(script.slots or _MANY)
         self._turns: Counter[tuple[str, str]] = Counter()
         self._started = time.monotonic()
         ledger.start(script.window, self._started, time.time())
@@ -57,6 +60,10 @@ class Desk:
         self.ledger.start(script.window, time.monotonic(), time.time())
         self._changed.set()
         self._changed = asyncio.Event()
+
+    def slot(self) -> asyncio.Semaphore:
+        """Return what a call has to hold while it is answered."""
+        return self._slots
 
     async def wait_until_lifted(self, fault: Fault) -> None:
         """Wait until the script no longer has a fault."""

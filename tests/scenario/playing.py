@@ -40,7 +40,8 @@ async def answer(admitted: Admitted, format: Format, desk: Desk, outgoing: Outgo
     """Send an answer and settle it, also when its caller leaves before the end."""
     playing = _Playing(admitted, format, desk, outgoing)
     try:
-        await playing.run()
+        async with desk.slot():
+            await playing.run()
     except (ConnectionError, TimeoutError):
         outgoing.can_go_on = False
     finally:

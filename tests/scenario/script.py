@@ -7,6 +7,7 @@
     tokens_per_second = 0.0   # pace of an answer, 0 for at once
     price_input = 3.0         # dollars per million tokens, for the bill and for spend caps
     price_output = 15.0
+    slots = 1                 # answers that are given at once; further calls wait without a byte, 0 for no limit
     models = ["m1"]           # models that exist; without it every model does
 
     [[group]]                 # limits belong to a group and are shared by its keys; 0 or left out: no limit
@@ -162,6 +163,7 @@ class Script:
     tokens_per_second: float = 0.0
     price_input: float = 0.0
     price_output: float = 0.0
+    slots: int = 0
     models: tuple[str, ...] = ()
     group: tuple[Group, ...] = ()
     key: tuple[KeyEntry, ...] = ()
@@ -179,7 +181,17 @@ _FRACTIONS = frozenset(
     ("window", "day", "latency", "first_byte", "tokens_per_second", "price_input", "price_output", "spend_cap")
 ) | {"rate", "lasts", "delay"}
 _WHOLE = frozenset(
-    ["requests_per_window", "tokens_per_window", "requests_per_day", "max_parallel", "after", "seed", "times", "status"]
+    [
+        "requests_per_window",
+        "tokens_per_window",
+        "requests_per_day",
+        "max_parallel",
+        "after",
+        "seed",
+        "times",
+        "status",
+        "slots",
+    ]
 )
 
 

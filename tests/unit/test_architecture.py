@@ -63,7 +63,6 @@ def test_only_the_workflows_touch_the_graph_library() -> None:
 
 def test_no_module_is_a_heap() -> None:
     for path in MODULES:
-        assert len(path.read_text("utf-8").splitlines()) <= 350, f"{path} is more than one idea"
         assert path.stem not in ("utils", "helpers", "common", "manager")
 
 
@@ -72,3 +71,8 @@ def test_prompts_and_rules_bring_no_graph_library_with_them() -> None:
     imports = "; ".join(f"import agentos.workflows.{name}" for name in packages)
     check = f"import sys; {imports}; assert 'langgraph' not in sys.modules"
     subprocess.run([sys.executable, "-c", check], check=True)
+
+
+def test_programs_are_searched_for_in_one_place() -> None:
+    searching = [path for path in MODULES if "shutil.which" in path.read_text("utf-8")]
+    assert [path.name for path in searching] == ["programs.py"]

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentos.errors import Sign
-from agentos.gateway.budget import Caps, OverBudget, Scope, admit
+from agentos.gateway.budget import Caps, OverBudget, Scope, Spending, admit
 from agentos.gateway.journal import MemoryJournal, request_key
 from agentos.gateway.sqlite_journal import SqliteJournal
+from agentos.money import Cost
 from agentos.providers import Completion, Request
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,6 +31,7 @@ from pathlib import Path
 from agentos.gateway.budget import Caps, OverBudget
 from agentos.gateway.journal import request_key
 from agentos.gateway.sqlite_journal import SqliteJournal
+from agentos.money import Cost
 from agentos.providers import Completion, Request
 path, number, cap = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 chance = random.Random(number)
@@ -45,12 +47,12 @@ for round in range(100):
         admitted += 1
     except OverBudget:
         pass
-    assert reader.spent("run") <= cap
+    assert reader.spent("run").most <= cap
     if held and chance.random() < 0.6:
-        journal.settle(held.pop(0), Completion("a", "m"), chance.randrange(4), 0.1)
+        journal.settle(held.pop(0), Completion("a", "m"), Cost.exactly(chance.randrange(4)), 0.1)
     elif held and chance.random() < 0.2:
-        journal.abandon(held.pop(0), "refused", 0)
-    assert reader.spent("run") <= cap
+        journal.abandon(held.pop(0), "refused", Cost())
+    assert reader.spent("run").most <= cap
 print(admitted)
 """
 
@@ -61,7 +63,7 @@ def test_a_call_is_admitted_exactly_when_every_cap_leaves_room(
 ) -> None:
     spent = {scope: done + held for scope, done, held in zip(Scope, ended, waiting, strict=True)}
     held = dict(zip(Scope, waiting, strict=True))
-    refusal = admit(Caps(run, item, day), wanted, spent.__getitem__, held.__getitem__)
+    refusal = admit(Caps(run, item, day), wanted, lambda scope: Spending(Cost(0, spent[scope]), held[scope]))
     caps = [(scope, cap) for scope, cap in zip(Scope, (run, item, day), strict=True) if cap is not None]
     fits = all(spent[scope] + wanted <= cap for scope, cap in caps)
     assert (refusal is None) == (fits or wanted == 0)
@@ -74,30 +76,34 @@ def test_without_caps_there_is_no_check() -> None:
     journal = MemoryJournal("run")
     for _ in range(3):
         journal.begin(KEY, REQUEST, 10**14)
-    assert journal.spent() == 3 * 10**14
+    assert journal.spent().most == 3 * 10**14
 
 
 def test_a_call_that_costs_nothing_is_always_admitted() -> None:
     journal = MemoryJournal("run")
-    journal.settle(journal.begin(KEY, REQUEST, 5).call_id, Completion("a", "m"), 500, 0.1)
+    journal.settle(journal.begin(KEY, REQUEST, 5).call_id, Completion("a", "m"), Cost.exactly(500), 0.1)
     journal.begin(KEY, REQUEST, 0, Caps(per_run=100))
 
 
 def test_the_line_says_which_cap_what_is_spent_what_it_could_cost_and_how_to_go_on() -> None:
     journal = MemoryJournal("run")
-    journal.settle(journal.begin(KEY, REQUEST, 5).call_id, Completion("a", "m"), 4_800_000, 0.1)
+    journal.settle(journal.begin(KEY, REQUEST, 5).call_id, Completion("a", "m"), Cost.exactly(4_800_000), 0.1)
     with pytest.raises(OverBudget) as caught:
         journal.begin(KEY, REQUEST, 520_000, Caps(per_run=5_000_000))
     assert str(caught.value) == (
-        "the cap of $5.00 for the run is reached: $4.80 is spent, and this call could cost up to $0.52; "
-        "run again with a higher cap, as --max-cost 5.32"
+        "the cap of $5.00 for this run and those it goes on from is reached: $4.80 is spent, this call could cost up "
+        "to $0.52; run again with --max-cost 5.32 or more"
     )
 
 
 def test_a_cap_that_waiting_cannot_help_is_named_first() -> None:
-    refusal = admit(Caps(per_run=100, per_day=100), 60, lambda _: 80, lambda scope: 80 if scope is Scope.RUN else 0)
+    def spending(scope: Scope) -> Spending:
+        return Spending(Cost(0, 80), under_way=80 if scope is Scope.RUN else 0)
+
+    refusal = admit(Caps(per_run=100, per_day=100), 60, spending)
     assert refusal is not None
-    assert "for the day" in str(refusal)
+    assert "for today" in str(refusal)
+    assert refusal.remedy == ("--max-cost-per-day", "0.0002")
     assert not refusal.may_fit_later
 
 
@@ -131,14 +137,14 @@ def test_ten_processes_never_spend_more_than_the_cap_together(tmp_path: Path) ->
     reader = SqliteJournal.reader(path)
     assert reader is not None
     while any(child.poll() is None for child in children):
-        assert reader.spent("run") <= cap
+        assert reader.spent("run").most <= cap
     admitted = 0
     for child in children:
         said, trouble = child.communicate(timeout=60)
         assert (child.returncode, trouble) == (0, "")
         admitted += int(said)
     assert 0 < admitted < 1_000
-    assert 0 < reader.spent("run") <= cap
+    assert 0 < reader.spent("run").most <= cap
     reader.close()
 
 
@@ -149,14 +155,28 @@ def test_kills_in_the_middle_leave_their_reservations_counted(tmp_path: Path) ->
         release(children)
         reader = SqliteJournal.reader(path)
         assert reader is not None
-        before = reader.spent("run")
-        while reader.spent("run") <= min(before + 200, cap - 200) and any(child.poll() is None for child in children):
+        before = reader.spent("run").most
+        enough = min(before + 200, cap - 200)
+        while reader.spent("run").most <= enough and any(child.poll() is None for child in children):
             pass
         for child in children:
             child.send_signal(signal.SIGKILL)
             child.communicate(timeout=60)
-        assert reader.spent("run") <= cap
+        assert reader.spent("run").most <= cap
         reader.close()
     journal = SqliteJournal(path, "run")
-    assert 0 < journal.spent("run") <= cap
+    assert 0 < journal.spent("run").most <= cap
     journal.close()
+
+
+def test_the_line_names_what_may_have_been_billed_and_the_failure_before() -> None:
+    journal = MemoryJournal("run")
+    journal.abandon(
+        journal.begin(KEY, REQUEST, 5).call_id, "openai: the connection was cut off", Cost(100_000, 4_000_000)
+    )
+    with pytest.raises(OverBudget) as caught:
+        journal.begin(KEY, REQUEST, 2_000_000, Caps(per_day=5_000_000))
+    said = str(caught.value)
+    assert "$0.10 is spent, up to $3.90 more may have been billed for 1 call without a whole answer" in said
+    assert "(the last: openai: the connection was cut off)" in said
+    assert said.endswith("wait until midnight UTC, or run again with --max-cost-per-day 6.00 or more")

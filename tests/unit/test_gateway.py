@@ -13,12 +13,14 @@ from agentos.errors import ProviderError, RateLimited, Sign
 from agentos.gateway import policy
 from agentos.gateway.budget import Caps, OverBudget
 from agentos.gateway.journal import MemoryJournal
-from agentos.gateway.prices import Price
+from agentos.gateway.prices import Price, flat_price
 from agentos.gateway.server import Gateway
 from agentos.keys import Key
 from agentos.keys.pool import Pool
 from agentos.keys.store import Store
+from agentos.money import NO_COST, Cost
 from agentos.providers import Completion, Credential, Request, Usage
+from agentos.redaction import register_key
 from tests.contracts.test_provider import DRAFT
 
 PAID = replace(DRAFT, model="openai:gpt", max_output_tokens=100)
@@ -71,7 +73,7 @@ def make(
         MemoryJournal(),
         pool,
         caps=caps or Caps(),
-        price=lambda _: price or Price(0, 0, "free"),
+        price=lambda _: price or flat_price(0, 0, "free"),
         create=lambda _: provider,
     )
 
@@ -170,7 +172,7 @@ def test_a_provider_that_needs_a_key_without_one_is_an_auth_failure() -> None:
 def test_a_call_that_a_cap_leaves_no_room_for_is_not_sent() -> None:
     async def check() -> None:
         provider = Scripted()
-        gateway = make(provider, "a", caps=Caps(per_run=10), price=Price(1_000_000, 1_000_000, "test"))
+        gateway = make(provider, "a", caps=Caps(per_run=10), price=flat_price(1_000_000, 1_000_000, "test"))
         with pytest.raises(OverBudget) as caught:
             await gateway.answer(PAID)
         assert caught.value.failure == "budget"
@@ -182,22 +184,22 @@ def test_a_call_that_a_cap_leaves_no_room_for_is_not_sent() -> None:
 def test_a_call_waits_for_room_when_others_may_cost_less_than_was_set_aside() -> None:
     async def check() -> None:
         provider = Scripted()
-        price = Price(0, 1_000_000, "test")
+        price = flat_price(0, 1_000_000, "test")
         gateway = make(provider, "a", caps=Caps(per_run=150), price=price)
         answers = await asyncio.gather(*(gateway.answer(replace(PAID, round=number)) for number in range(1, 6)))
         assert provider.calls == 5
-        assert sum(answer.cost for answer in answers) == gateway.account.cost == 50
+        assert sum((answer.cost for answer in answers), NO_COST) == gateway.account.cost == Cost.exactly(50)
 
     asyncio.run(check())
 
 
 def test_what_an_item_cost_is_known_at_its_end_and_counted_once() -> None:
     async def check() -> None:
-        gateway = make(Scripted(), "a", price=Price(0, 1_000_000, "test"))
+        gateway = make(Scripted(), "a", price=flat_price(0, 1_000_000, "test"))
         await gateway.answer(PAID)
         await gateway.answer(replace(PAID, round=2))
         item = f"{PAID.repository}/{PAID.workflow}/{PAID.item}"
-        assert (gateway.take_cost(item), gateway.take_cost(item)) == (20, 0)
+        assert (gateway.take_cost(item), gateway.take_cost(item)) == (Cost.exactly(20), NO_COST)
 
     asyncio.run(check())
 
@@ -210,10 +212,13 @@ def test_the_policy_returns_a_decision_for_every_sign() -> None:
         Sign.QUOTA: (policy.AskAgain(0.0), policy.AskAgain(7.0), True),
         Sign.BILLING: (policy.AskAgain(0.0), policy.GIVE_UP, True),
         Sign.AUTH: (policy.AskAgain(0.0), policy.GIVE_UP, True),
+        Sign.NO_ACCESS: (policy.AskAgain(0.0), policy.GIVE_UP, True),
+        Sign.SECRET: (policy.GIVE_UP, policy.GIVE_UP, False),
         Sign.OVERLOADED: (policy.AskAgain(0.0), policy.AskAgain(7.0), False),
         Sign.BAD_REQUEST: (policy.GIVE_UP, policy.GIVE_UP, False),
         Sign.BAD_ANSWER: (policy.GIVE_UP, policy.GIVE_UP, False),
         Sign.BUDGET: (policy.GIVE_UP, policy.GIVE_UP, False),
+        Sign.SECRET: (policy.GIVE_UP, policy.GIVE_UP, False),
     }
     for sign, (with_key, without, is_endless) in expected.items():
         error = ProviderError("it", sign=sign, delay=7.0)
@@ -226,3 +231,72 @@ def test_the_policy_returns_a_decision_for_every_sign() -> None:
         assert decision.costs_retry
         assert policy.after(ProviderError("it"), tired, has_key=has_key) == policy.GIVE_UP
     assert {*expected, Sign.TRANSIENT} == set(Sign)
+
+
+def test_a_prompt_with_a_key_is_refused_before_anything_is_reserved_or_sent() -> None:
+    secret = "prompt-7Qw9Zx0123456789"
+    register_key(secret, "openai-prompt")
+
+    async def check() -> None:
+        provider = Scripted()
+        gateway = make(provider, "a", caps=Caps(per_run=0))
+        inputs = {"issue": "# One\n", "findings": f"two\nthree {secret}\n"}
+        request = replace(PAID, prompt=f"a\nb {secret}", inputs=inputs)
+        with pytest.raises(ProviderError) as caught:
+            await gateway.answer(request)
+        assert (caught.value.failure, caught.value.sign) == ("bad-input", Sign.SECRET)
+        assert str(caught.value).startswith("the prompt's part `findings`, line 2, holds the key openai-prompt;")
+        with pytest.raises(ProviderError, match=r"^the prompt, line 2, holds the key openai-prompt;"):
+            await gateway.answer(replace(request, inputs={}))
+        assert provider.calls == 0
+
+    asyncio.run(check())
+
+
+def test_an_answer_with_a_key_is_counted_and_neither_kept_nor_asked_for_again() -> None:
+    secret = "answer-7Qw9Zx0123456789"
+    register_key(secret, "openai-answer")
+
+    async def check() -> None:
+        provider = Scripted(f"it is {secret}", "answer")
+        gateway = make(provider, "a", price=flat_price(1_000_000, 1_000_000, "told"))
+        with pytest.raises(ProviderError, match=r"^the answer held the key openai-answer \(sha256 ") as caught:
+            await gateway.answer(PAID)
+        assert (caught.value.failure, secret in str(caught.value)) == ("secret", False)
+        assert provider.calls == 1
+        assert gateway.account.calls == 1
+        assert gateway.account.cost == gateway._journal.spent() == Cost.exactly(20)
+        assert not (await gateway.answer(PAID)).from_journal
+
+    asyncio.run(check())
+
+
+def test_an_answer_that_was_kept_before_its_key_was_known_is_not_given() -> None:
+    secret = "later-7Qw9Zx0123456789"
+
+    async def check() -> None:
+        provider = Scripted(f"it is {secret}", "answer")
+        gateway = make(provider)
+        await gateway.answer(PAID)
+        register_key(secret, "openai-later")
+        assert (await gateway.answer(PAID)).completion.text == "answer"
+
+    asyncio.run(check())
+
+
+def test_a_call_that_is_given_up_is_counted_and_blocks_no_cap() -> None:
+    async def check() -> None:
+        provider = Scripted()
+        provider.gate.clear()
+        gateway = make(provider, "a", caps=Caps(per_run=150), price=flat_price(0, 1_000_000, "test"))
+        asking = asyncio.create_task(gateway.answer(PAID))
+        await asyncio.sleep(0.05)
+        item = f"{PAID.repository}/{PAID.workflow}/{PAID.item}"
+        await gateway.give_up(item)
+        await asyncio.gather(asking, return_exceptions=True)
+        assert gateway.take_cost(item) == gateway.account.cost == Cost(0, 100)
+        with pytest.raises(OverBudget) as caught:
+            await gateway.answer(replace(PAID, item="8"))
+        assert not caught.value.may_fit_later
+
+    asyncio.run(check())

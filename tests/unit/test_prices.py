@@ -13,28 +13,30 @@ from hypothesis import strategies as st
 
 from agentos.errors import UsageError
 from agentos.gateway.prices import (
-    DOLLAR,
     FRAMING_TOKENS,
     SCHEMA_TOKENS,
     Price,
+    Rates,
     Tier,
     cost_of,
-    most_tokens,
-    parse_dollars,
+    cost_of_answer,
+    cost_of_failure,
+    flat_price,
     parse_price,
     price_of,
-    say_dollars,
     worst_case,
 )
-from agentos.providers import PROVIDERS, Request, Usage
+from agentos.money import DOLLAR, Cost, parse_dollars, say_dollars
+from agentos.providers import NOTHING, PROVIDERS, UNKNOWN, Completion, Consumed, Request, Usage
+from agentos.providers.tokens import least_tokens, most_tokens
 
 DAY = datetime(2026, 11, 1, tzinfo=UTC)
 rates = st.integers(0, 10**9)
 tokens = st.integers(0, 10**9)
 prices = st.builds(
-    lambda low, high, starts: Price(low[0], low[1], "test", tuple(Tier(start, *high) for start in sorted(starts))),
-    st.tuples(rates, rates),
-    st.tuples(rates, rates),
+    lambda low, high, starts: Price(Rates(*low), "test", tuple(Tier(start, Rates(*high)) for start in sorted(starts))),
+    st.tuples(rates, rates, rates, rates),
+    st.tuples(rates, rates, rates, rates),
     st.sets(st.integers(0, 10**6), max_size=2),
 )
 
@@ -57,7 +59,7 @@ def ask(prompt: str, max_output_tokens: int = 0, schema: str = "") -> Request:
 def test_published_prices_are_known(provider: str, model: str, given: float, returned: float) -> None:
     price = price_of(provider, model, {}, at=DAY)
     assert price is not None
-    assert (price.input_per_million, price.output_per_million) == (given * DOLLAR, returned * DOLLAR)
+    assert (price.rates.fresh, price.rates.output) == (given * DOLLAR, returned * DOLLAR)
     assert price.source.startswith("genai-prices")
 
 
@@ -66,7 +68,7 @@ def test_the_price_is_that_of_the_day() -> None:
     after = price_of("openai", "o3", {}, at=datetime(2025, 6, 11, tzinfo=UTC))
     assert before is not None
     assert after is not None
-    assert before.input_per_million == 5 * after.input_per_million == 10 * DOLLAR
+    assert before.rates.fresh == 5 * after.rates.fresh == 10 * DOLLAR
 
 
 @pytest.mark.parametrize(
@@ -103,7 +105,7 @@ def test_a_price_that_was_given_goes_before_any_other() -> None:
     ):
         price = price_of(provider, model, given)
         assert price is not None
-        assert price.input_per_million == expected * DOLLAR
+        assert price.rates.fresh == expected * DOLLAR
 
 
 def test_long_inputs_cost_what_the_higher_tier_says() -> None:
@@ -117,8 +119,8 @@ def test_long_inputs_cost_what_the_higher_tier_says() -> None:
 
 @given(prices, tokens, tokens)
 def test_a_cost_is_never_negative_and_never_rounded_down(price: Price, given: int, returned: int) -> None:
-    rate = next(rate for rate in reversed(price.rates()) if given > rate.above)
-    exact = Fraction(given * rate.input_per_million + returned * rate.output_per_million, 1_000_000)
+    rate = price.rates_for(given)
+    exact = Fraction(given * rate.fresh + returned * rate.output, 1_000_000)
     cost = cost_of(price, Usage(given, returned))
     assert 0 <= exact <= cost < exact + 1
     assert cost_of(price, Usage(-given, -returned)) == 0
@@ -149,7 +151,7 @@ def test_a_character_that_grows_when_normalised_counts_as_grown() -> None:
 
 
 def test_room_is_kept_for_a_schema() -> None:
-    price = Price(DOLLAR, 0, "")
+    price = flat_price(DOLLAR, 0, "")
     assert worst_case(price, ask("x", schema="verdict")) - worst_case(price, ask("x")) == SCHEMA_TOKENS
 
 
@@ -164,7 +166,7 @@ def test_room_is_kept_for_a_schema() -> None:
 )
 def test_a_price_is_read(text: str, name: str, given: int, returned: int) -> None:
     read, price = parse_price(text)
-    assert (read, price.input_per_million, price.output_per_million) == (name, given, returned)
+    assert (read, price.rates.fresh, price.rates.output) == (name, given, returned)
 
 
 @pytest.mark.parametrize(
@@ -175,10 +177,10 @@ def test_a_price_is_read(text: str, name: str, given: int, returned: int) -> Non
         ("openai=1/2", "is not a price"),
         ("openai:=1/2", "is not a price"),
         ("nobody:m=1/2", r"unknown provider 'nobody'.*openai"),
-        ("openai:m=1", "one price and needs two"),
+        ("openai:m=1", "1 prices and needs two to four"),
+        ("openai:m=1/2/3/4/5", "5 prices and needs two to four"),
         ("openai:m=1/x", "'x' is not an amount in dollars"),
         ("openai:m=-1/2", "'-1' is not an amount"),
-        ("openai:m=1/2/3", "'2/3' is not an amount"),
         ("openai:m=1e3/2", "'1e3' is not an amount"),
         ("openai:m=nan/2", "'nan' is not an amount"),
         ("openai:m=0.0000001/2", "six decimals"),
@@ -200,7 +202,7 @@ def test_any_text_is_a_price_or_a_clear_error(text: str) -> None:
         except UsageError:
             continue
         assert name.partition(":")[0] in PROVIDERS
-        assert price.input_per_million >= 0 <= price.output_per_million
+        assert price.rates.fresh >= 0 <= price.rates.output
 
 
 @given(st.integers(0, 10**12 - 100))
@@ -220,3 +222,46 @@ def test_amounts_are_said_as_people_do(amount: int, said: str) -> None:
 def test_importing_prices_does_not_import_the_package_of_prices() -> None:
     program = "import sys, agentos.gateway.sqlite_journal as _; print([m for m in sys.modules if 'genai_prices' in m])"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "[]\n"
+
+
+def test_cached_and_written_input_is_priced_as_such() -> None:
+    price = price_of("anthropic", "claude-opus-4-5", {}, at=DAY)
+    assert price is not None
+    usage = Usage(1_000_000, 0, cached_tokens=600_000, cache_written_tokens=300_000)
+    assert cost_of(price, usage) == (0.1 * 5 + 0.6 * 0.5 + 0.3 * 6.25) * DOLLAR
+    _, given = parse_price("openai:m=10/0/1/20")
+    assert cost_of(given, usage) == (0.1 * 10 + 0.6 * 1 + 0.3 * 20) * DOLLAR
+    _, plain = parse_price("openai:m=10/0")
+    assert cost_of(plain, usage) == 10 * DOLLAR
+
+
+@given(prices, tokens, tokens, tokens, tokens, st.text(max_size=200))
+def test_no_call_costs_more_than_its_worst_case(
+    price: Price, given: int, returned: int, cached: int, written: int, prompt: str
+) -> None:
+    request = ask(prompt, max_output_tokens=returned)
+    usage = Usage(min(given, most_tokens(prompt) + FRAMING_TOKENS), returned, cached, written)
+    assert cost_of(price, usage) <= worst_case(price, request)
+
+
+def test_what_a_server_charges_goes_before_any_price() -> None:
+    assert cost_of(flat_price(DOLLAR, DOLLAR, ""), Usage(10**6, 10**6, cost=17)) == 17
+
+
+def test_a_failed_call_costs_what_is_known_of_it_and_may_cost_the_rest() -> None:
+    price, request = flat_price(DOLLAR, DOLLAR, ""), ask("x" * 1000, max_output_tokens=5_000)
+    assert cost_of_failure(price, request, NOTHING) == Cost()
+    assert cost_of_failure(price, request, UNKNOWN) == Cost(0, 1000 + FRAMING_TOKENS + 5_000)
+    assert cost_of_failure(price, request, Consumed(Usage(300, 40))) == Cost(340, 300 + 5_000)
+    assert cost_of_failure(price, request, Consumed(Usage(300, 40), is_final=True)) == Cost.exactly(340)
+    assert cost_of_answer(price, request, Completion("ok", "m", Usage(300, 40))) == Cost.exactly(340)
+    partly = Completion("ok", "m", Usage(300, 40), is_counted=False)
+    assert cost_of_answer(price, request, partly) == Cost(340, 300 + 5_000)
+    assert cost_of_answer(price, request, Completion("word " * 100, "m")) == Cost(
+        least_tokens("word " * 100), 1000 + FRAMING_TOKENS + 5_000
+    )
+
+
+@given(st.text(max_size=300))
+def test_no_text_has_fewer_tokens_at_most_than_at_least(text: str) -> None:
+    assert least_tokens(text) <= most_tokens(text)

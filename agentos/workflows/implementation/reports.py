@@ -9,8 +9,8 @@ from typing import Any
 from agentos.artefacts import Artefacts
 from agentos.documents.tables import render_row
 from agentos.documents.verdict import parse_verdict, render_verdict
-from agentos.gateway.prices import say_dollars
 from agentos.inspection import plain_id, scenario_of
+from agentos.money import say_dollars
 from agentos.proofs.judging import name_lines
 from agentos.proofs.runs import RED, Outcome, TestRun
 from agentos.task import State
