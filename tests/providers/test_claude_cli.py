@@ -276,7 +276,7 @@ def test_a_whole_block_of_a_stream_that_was_cut_is_kept_and_its_count_estimated(
 ) -> None:
     answer = complete(stand_in.saying(INIT, START, JSON_PIECE, tool_said(VERDICT), *ending, code=1), schema="verdict")
     assert json.loads(answer.text) == VERDICT
-    assert answer.usage == replace(WHOLE, output_tokens=30)
+    assert answer.usage == replace(WHOLE, output_tokens=15)
 
 
 @pytest.mark.parametrize(
@@ -285,8 +285,8 @@ def test_a_whole_block_of_a_stream_that_was_cut_is_kept_and_its_count_estimated(
         ([], Sign.TRANSIENT, NOTHING),
         ([INIT], Sign.TRANSIENT, UNKNOWN),
         ([INIT, LOST, result(is_error=True, usage={}, modelUsage={})], Sign.TRANSIENT, UNKNOWN),
-        ([INIT, START, PIECE], Sign.TRANSIENT, Consumed(replace(WHOLE, output_tokens=4))),
-        ([INIT, START, PIECE, *CLOSED], Sign.TRANSIENT, Consumed(replace(WHOLE, output_tokens=4))),
+        ([INIT, START, PIECE], Sign.TRANSIENT, Consumed(replace(WHOLE, output_tokens=1))),
+        ([INIT, START, PIECE, *CLOSED], Sign.TRANSIENT, Consumed(replace(WHOLE, output_tokens=1))),
         ([INIT, START, PIECE, END, STOP, result(result="")], Sign.BAD_ANSWER, Consumed(WHOLE, is_final=True)),
         (
             [INIT, START, stream_event(type="message_delta", delta={"stop_reason": "max_tokens"}, usage=COUNTED)],
@@ -316,7 +316,7 @@ def test_a_whole_block_of_a_stream_that_was_cut_is_kept_and_its_count_estimated(
         (
             [INIT, START, PIECE, {**LOST, "api_error_status": 529}, *CLOSED, spent(usage={}, modelUsage={})],
             Sign.OVERLOADED,
-            Consumed(replace(WHOLE, output_tokens=4)),
+            Consumed(replace(WHOLE, output_tokens=1)),
         ),
         ([INIT, START, PIECE, END, SAID, result(is_error="x")], Sign.TRANSIENT, Consumed(WHOLE, is_final=True)),
     ],
@@ -517,7 +517,7 @@ def test_a_flood_of_complaints_is_drained(stand_in: StandIn) -> None:
     [
         ([INIT], "first_byte_timeout", UNKNOWN),
         ([INIT, START], "first_byte_timeout", Consumed(replace(WHOLE, output_tokens=1))),
-        ([INIT, START, PIECE], "idle_timeout", Consumed(replace(WHOLE, output_tokens=4))),
+        ([INIT, START, PIECE], "idle_timeout", Consumed(replace(WHOLE, output_tokens=1))),
     ],
 )
 def test_silence_ends_the_call_and_names_the_limit(
@@ -1008,11 +1008,11 @@ def test_the_genuine_command_gives_a_verdict_of_which_only_the_end_was_cut(stand
     answer, server = ask_genuine(claude, sse(OPENED, *GIVEN), schema="verdict")
     assert isinstance(answer, Completion), answer
     assert parse_verdict(answer.text).summary == "Good."
-    assert answer.usage == replace(WHOLE, output_tokens=-(-len(json.dumps(VERDICT)) // 3))
+    assert answer.usage == replace(WHOLE, output_tokens=len(json.dumps(VERDICT)) // 6)
     assert len(server.requests) == 1
 
 
-SEEN = Consumed(replace(WHOLE, output_tokens=2))
+SEEN = Consumed(replace(WHOLE, output_tokens=1))
 ALL = Consumed(WHOLE, is_final=True)
 HALF = block(
     {"type": "tool_use", "id": "toolu_1", "name": "StructuredOutput", "input": {}}, {"type": "input_json_delta"}
@@ -1082,7 +1082,7 @@ def test_the_genuine_command_fails_with_the_right_sign_after_one_request(
         pytest.param(
             HALF[:2],
             Sign.TRANSIENT,
-            Consumed(replace(WHOLE, output_tokens=-(-len(json.dumps(VERDICT)[:-5]) // 3))),
+            Consumed(replace(WHOLE, output_tokens=len(json.dumps(VERDICT)[:-5]) // 6)),
             id="cut",
         ),
     ],

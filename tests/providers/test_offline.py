@@ -120,7 +120,6 @@ def test_a_revision_keeps_everything_else() -> None:
         ("**Fail Mode:**", "**Fail Mode:** TBD", "placeholder-7"),
         ("`tide/watch.py` | Add", "`/tide/watch.py` | Add", "path-1"),
         ("`tide/watch.py` | Add", "`../tide/watch.py` | Add", "path-1"),
-        ("**Fail Mode:**", "**Key:** ghp_" + "a1" * 18 + " **Fail Mode:**", "secret"),
         ("| R1 |", "| R77 |", "uncovered-R1"),
         ("| R1 |", "| R1, R77 |", "unknown-requirement-010"),
     ],
@@ -170,11 +169,17 @@ def test_an_open_question_of_the_issue_is_a_question_for_a_person() -> None:
     assert verdict.resolved_questions[0].answer == "now"
 
 
-def test_a_secret_of_the_issue_does_not_reach_the_draft() -> None:
+def test_a_secret_of_the_issue_is_named_and_nothing_is_rewritten() -> None:
     secret = "ghp_" + "b2" * 18
     issue = TIDE.replace("The service's key stays", f"The key {secret} stays")
-    assert secret not in draft(issue)
     assert "issue-secret" in ids(issue, draft(issue))
+
+
+def test_a_secret_in_a_draft_is_found_and_never_approved(approved: str) -> None:
+    damaged = approved.replace("**Fail Mode:**", "**Key:** ghp_" + "a1" * 18 + " **Fail Mode:**", 1)
+    verdict = review(TIDE, damaged)
+    assert "secret" in {finding.id for finding in verdict.findings}
+    assert verdict.decision is Decision.REVISE
 
 
 def test_an_empty_or_foreign_draft_is_never_approved() -> None:
