@@ -112,7 +112,8 @@ async def _start(command: Sequence[str], environ: Mapping[str, str], folder: Pat
     except OSError as error:
         why = f"{command[0]}: cannot be started ({error.strerror}); check that it is a program"
         raise ProviderError(why, sign=Sign.BAD_REQUEST, consumed=NOTHING) from None
-    with suppress(OSError, AttributeError):
+    # A command that has ended at once has closed it.
+    with suppress(OSError, AttributeError, ValueError):
         # The reader's own pipe, which asyncio does not name otherwise.
         pipe = process._transport.get_pipe_transport(1).get_extra_info("pipe")  # type: ignore[attr-defined]
         fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_SIZE)
