@@ -28,7 +28,6 @@ PROBE_PAUSE = 4.0
 """Minutes without a refusal before more is tried; twice the time between the last two refusals when that is longer."""
 LONGEST_PAUSE = 60.0
 """Minutes without a refusal before more is tried than the provider itself has named."""
-QUOTA_REST = 3600.0
 PACIFIC = timezone(timedelta(hours=-8))
 
 
