@@ -1,102 +1,128 @@
-"""Every error that AgentOS raises on purpose.
+"""Define the errors that AgentOS raises on purpose.
 
 AgentOSError
-├── UsageError              the command cannot start: exit 2 before anything ran
-│   └── InvalidIdentifier   an id that is not safe to use in a path (also a ValueError)
-├── ItemError               one item ends here, the others go on; carries its failure class
-│   ├── BadInput            the item's own input cannot be used
-│   └── ModelFormat         a model's answer does not have the agreed form
-├── ProviderError           a completion could not be had; carries what that is a sign of
-│   └── RateLimited         the provider said "later" and how much later
-└── CheckpointCorrupt       a checkpoint database that cannot be trusted
+├── UsageError              the command cannot start: exit 2, nothing has run
+│   ├── InvalidIdentifier   an id that is unsafe in a path (also a ValueError)
+│   └── ForgeError          a forge such as GitHub refused a request
+│       ├── Absent          it does not have what was asked for
+│       ├── Invalid         it refuses the content of one request
+│       └── Unavailable     it cannot be reached, or its quota is used up
+│           └── Unclear     it is unknown whether a request took effect
+├── ItemError               one item ends, the others continue
+│   ├── BadInput            the item's own input is unusable
+│   ├── ModelFormat         a model's answer has the wrong format
+│   ├── GitError            git failed
+│   ├── WorktreeConflict    a worktree or branch is in use elsewhere
+│   ├── PathRefused         a path must not be written
+│   ├── WriteQuotaExceeded  generated code wrote more than its quota
+│   └── BrokenSandbox       the sandbox cannot run commands
+├── ProviderError           a model gave no usable answer; has a cause
+│   ├── RateLimited         the provider named a delay before the next call
+│   └── OverBudget          the call could exceed a cost cap
+├── NoResponse              GitHub did not respond, or its response broke off
+├── CheckpointCorrupt       a checkpoint database is corrupt
+├── ForkServerDied          the process that forks workers has died
+├── VerdictError            a reviewer's answer is not a verdict (also a ValueError)
+├── StrictJsonError         a text is not exactly one JSON value (also a ValueError)
+├── EditRefused             an edit does not apply (also a ValueError)
+└── CaseError               a calibration case is unusable (also a ValueError)
 
-A message says what is wrong, with which thing, and what to do now.
+Signals are not errors; they end a step early on purpose:
+
+Exception
+├── ItemInterrupted         the item was interrupted and has saved its state
+├── Paused                  the item has reached the step it was to pause at
+├── Interrupted             a function of the parallel library was stopped
+└── OutOfRuns               a trial merge has used all its test runs
+
+A message says what is wrong, with which object, and what to do about it.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from agentos.providers import Allowance, Consumed
+from agentos.usage import Consumed, RateHeaders
 
 
 class AgentOSError(Exception):
-    """Something that AgentOS foresaw and can explain."""
+    """Base class of all errors that AgentOS raises on purpose."""
 
 
 class UsageError(AgentOSError):
-    """The command cannot start as it was given."""
+    """The command line or the configuration is invalid."""
 
 
 class InvalidIdentifier(UsageError, ValueError):
-    """An identifier that is not safe to use in a file name."""
+    """An identifier is not safe to use in a file name."""
 
 
 class ItemError(AgentOSError):
-    """One item cannot go on; `failure` is the class it is reported under."""
+    """One item cannot continue; `failure` is the class it is reported under."""
 
     failure = "infra"
 
 
 class BadInput(ItemError):
-    """The item's input cannot be used."""
+    """The item's input is unusable."""
 
     failure = "bad-input"
 
 
 class ModelFormat(ItemError):
-    """A model's answer does not have the agreed form."""
+    """A model's answer has the wrong format."""
 
     failure = "model-format"
 
 
-class Sign(StrEnum):
-    """What a failed call is a sign of; decided by status and structured body, by words only where there is no other."""
+class FailureCause(StrEnum):
+    """Why a call failed, classified by status and structured body, by words only where
+    there is nothing else.
+    """
 
     RATE_LIMIT = "rate-limit"
-    """The quota group has to rest for a while."""
+    """The quota group must wait for a while."""
     QUOTA = "quota"
-    """The quota group is out until its quota is renewed."""
+    """The quota group is unusable until its quota is renewed."""
     BILLING = "billing"
-    """The quota group is out until somebody pays."""
+    """The quota group is unusable until somebody pays."""
     AUTH = "auth"
-    """The key is refused, now and always."""
+    """The key is refused permanently."""
     NO_ACCESS = "no-access"
     """This key may not use this model; another key may."""
     OVERLOADED = "overloaded"
-    """The provider has too much to do, whoever asks."""
+    """The provider is overloaded, for every key."""
     TRANSIENT = "transient"
-    """A fault that may be gone the next time."""
+    """A retry may succeed."""
     BAD_REQUEST = "bad-request"
-    """This very request is refused, now and always."""
+    """This request is refused permanently."""
     BAD_ANSWER = "bad-answer"
-    """There is an answer, and it cannot be used."""
+    """An answer arrived, but it is unusable."""
     BUDGET = "budget"
-    """The call would cost more than is left to spend."""
+    """The call could cost more than the budget has left."""
     SECRET = "secret"
-    """A prompt or an answer holds a key."""
+    """The prompt or the answer contains a key."""
 
 
 _FAILURES = {
-    Sign.AUTH: "auth",
-    Sign.BILLING: "auth",
-    Sign.BAD_REQUEST: "provider",
-    Sign.BAD_ANSWER: "model-format",
-    Sign.BUDGET: "budget",
-    Sign.SECRET: "secret",
+    FailureCause.AUTH: "auth",
+    FailureCause.BILLING: "auth",
+    FailureCause.BAD_REQUEST: "provider",
+    FailureCause.BAD_ANSWER: "model-format",
+    FailureCause.BUDGET: "budget",
+    FailureCause.SECRET: "secret",
 }
 
 
 class ProviderError(AgentOSError):
-    """A provider could not give a completion.
+    """A provider did not return a usable completion.
 
-    `failure` is the class that the item is reported under if it comes to that; `delay` is how many seconds the
-    provider itself asked to wait, None when it did not say. The limits are what it says a minute may have, 0 when it
-    does not say; `allowance` is what its headers say of them. `consumed` is what the call used up; None means what is
-    usual for its sign: nothing for a refusal, anything up to the reservation for an answer that was lost or could not
-    be used.
+    `failure` is the class that the item is reported under if it fails. `delay` is the
+    number of seconds that the provider asked to wait, None when it named none. The
+    limits are those per minute that its answer names, 0 when it names none;
+    `rate_headers` are the ones its headers name. `consumed` is what the call used;
+    None means the usual amount for its cause: nothing for a refusal, up to the whole
+    reservation for an answer that was lost or unusable.
     """
 
     def __init__(
@@ -104,39 +130,45 @@ class ProviderError(AgentOSError):
         message: str,
         failure: str = "",
         *,
-        sign: Sign = Sign.TRANSIENT,
+        cause: FailureCause = FailureCause.TRANSIENT,
         delay: float | None = None,
         requests_limit: int = 0,
         tokens_limit: int = 0,
         input_limit: int = 0,
         consumed: Consumed | None = None,
-        allowance: Allowance | None = None,
+        rate_headers: RateHeaders | None = None,
     ) -> None:
         super().__init__(message)
-        self.sign = sign
+        self.cause = cause
         self.delay = delay
         self.requests_limit = requests_limit
         self.tokens_limit = tokens_limit
         self.input_limit = input_limit
         self.consumed = consumed
-        self.allowance = allowance
-        self.failure = failure or _FAILURES.get(sign, "provider")
+        self.rate_headers = rate_headers
+        self.failure = failure or _FAILURES.get(cause, "provider")
 
     def detached(self) -> ProviderError:
-        """Return the same error without the traceback and the errors that led to it: those may hold a key."""
-        copy = ProviderError(str(self), self.failure, sign=self.sign, delay=self.delay, consumed=self.consumed)
-        copy.requests_limit, copy.tokens_limit = self.requests_limit, self.tokens_limit
-        copy.input_limit = self.input_limit
-        copy.allowance = self.allowance
-        return copy
+        """Return a copy without traceback and chained errors, which may hold a key."""
+        return ProviderError(
+            str(self),
+            self.failure,
+            cause=self.cause,
+            delay=self.delay,
+            requests_limit=self.requests_limit,
+            tokens_limit=self.tokens_limit,
+            input_limit=self.input_limit,
+            consumed=self.consumed,
+            rate_headers=self.rate_headers,
+        )
 
 
 class RateLimited(ProviderError):
-    """The provider asked to wait `delay` seconds before this key is used again."""
+    """The provider asked to wait `delay` seconds before the next call with this key."""
 
     def __init__(self, message: str, delay: float) -> None:
-        super().__init__(message, sign=Sign.RATE_LIMIT, delay=delay)
+        super().__init__(message, cause=FailureCause.RATE_LIMIT, delay=delay)
 
 
 class CheckpointCorrupt(AgentOSError):
-    """A checkpoint database that cannot be trusted."""
+    """A checkpoint database is corrupt."""

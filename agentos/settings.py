@@ -1,30 +1,45 @@
-"""Settings: flags, then environment, then the repository's file, then the user's, then defaults."""
+"""Find the value of every setting.
+
+A flag wins over the environment, that over the files of the repository, those over the
+user's file, and that over the default. `resolve` is the entry point; `RunConfig` declares
+all settings and carries their values from the command to the steps.
+"""
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from agentos.errors import BadInput, UsageError
-from agentos.files import read_regular
-from agentos.trust import is_trusted
+from agentos.state.files import read_regular
+from agentos.state.trust import is_trusted
 
 FILE_LIMIT = 4_000_000
 PRICE_FLOOR = "price_at_least"
-"""The prices that an untrusted repository names: they count where they are higher."""
+"""The prices of an untrusted repository, which are used where they are higher."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One thing that can be set: how its text is read and what it is when nobody sets it."""
+    """A setting: how to read its value, and its default."""
 
     name: str
     read: Callable[[Any], Any]
     default: Any
     help: str
+    metavar: str = "N"
+    builds: bool | None = None
+    """Whether only kinds that build have its flag, or only those that do not."""
+    makes_flag: bool = True
+    """Whether every workflow command has a flag for it; a few flags are special and
+    declared with their commands.
+    """
+    is_repeated: bool = True
+    """Whether the command to run items again repeats its flag."""
 
     @property
     def variable(self) -> str:
@@ -34,18 +49,19 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A setting's value and where it came from."""
+    """The value of a setting and its origin."""
 
     value: Any
     origin: str
 
 
 def read_whole(minimum: int) -> Callable[[Any], int]:
-    """Return a reader of whole numbers from `minimum` up."""
+    """Return a function that reads a whole number of at least `minimum`."""
 
     def read(given: Any) -> int:
         text = str(given).strip()
-        if isinstance(given, bool) or not (text.isascii() and text.removeprefix("-").isdigit()) or len(text) > 9:
+        is_number = text.isascii() and text.removeprefix("-").isdigit()
+        if not is_number or isinstance(given, bool) or len(text) > 9:
             raise ValueError(f"must be a whole number from {minimum} up, not {given!r}")
         if int(text) < minimum:
             raise ValueError(f"must be {minimum} or more, not {given!r}")
@@ -66,7 +82,7 @@ def read_seconds(given: Any) -> float:
 
 
 def read_patience(given: Any) -> float:
-    """Read a number of seconds that is more than none and at most a day."""
+    """Read a number of seconds above 0, at most a day."""
     seconds = read_seconds(given)
     if not 0 < seconds <= 86_400:
         raise ValueError(f"must be seconds from above 0 to 86400, not {given!r}")
@@ -74,18 +90,18 @@ def read_patience(given: Any) -> float:
 
 
 def read_share(given: Any) -> float:
-    """Read a number of per cent."""
+    """Read a percentage."""
     try:
         share = float(str(given).strip().removesuffix("%"))
     except ValueError:
-        raise ValueError(f"must be a number of per cent, not {given!r}") from None
+        raise ValueError(f"must be a percentage, not {given!r}") from None
     if isinstance(given, bool) or not 0 <= share <= 100:
-        raise ValueError(f"must be from 0 to 100 per cent, not {given!r}")
+        raise ValueError(f"must be from 0 to 100 percent, not {given!r}")
     return share
 
 
 def read_choice(*choices: str) -> Callable[[Any], str]:
-    """Return a reader of one of some words."""
+    """Return a function that reads one of some words."""
 
     def read(given: Any) -> str:
         if given not in choices:
@@ -97,21 +113,52 @@ def read_choice(*choices: str) -> Callable[[Any], str]:
 
 def read_model(given: Any) -> str:
     """Read `provider:model` and check that the provider exists."""
-    from agentos.providers import parse_model_spec
+    from agentos.gateway.providers import parse_model_spec
 
     return str(parse_model_spec(str(given)))
 
 
-def read_halt(given: Any) -> str:
-    """Read a halt rule and keep its text."""
-    from agentos.plan.halt import parse_halt
+_RULE = re.compile(r"(soon|now),fail=([0-9]{1,6})(%?)")
 
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """A rule that stops a run after too many failures."""
+
+    is_immediate: bool
+    """Whether the running items are stopped too."""
+    limit: int
+    is_percentage: bool
+
+    def is_reached(self, failed: int, total: int) -> bool:
+        """Return whether the run has to stop."""
+        if failed == 0:
+            return False
+        if self.is_percentage:
+            return failed * 100 >= self.limit * total
+        return failed >= self.limit
+
+
+def parse_halt(text: str) -> Halt | None:
+    """Read a halt rule; None means never."""
+    if text == "never":
+        return None
+    match = _RULE.fullmatch(text)
+    if match is None or int(match[2]) == 0:
+        raise ValueError(
+            f"must be never, soon,fail=N, now,fail=N or with N%, not {text!r}"
+        )
+    return Halt(match[1] == "now", int(match[2]), bool(match[3]))
+
+
+def read_halt(given: Any) -> str:
+    """Check a halt rule and return its text."""
     parse_halt(str(given))
     return str(given)
 
 
 def read_cap(given: Any) -> str:
-    """Read an amount of dollars and keep its text; an empty one is no cap."""
+    """Check an amount of dollars and return its text; an empty one is no cap."""
     from agentos.money import parse_dollars
 
     if isinstance(given, bool):
@@ -122,141 +169,330 @@ def read_cap(given: Any) -> str:
 
 
 def read_prices(given: Any) -> tuple[str, ...]:
-    """Read prices, as a list or with commas between them, and keep their text."""
+    """Check prices, as a list or separated by commas, and return their texts."""
     from agentos.gateway.prices import parse_price
 
-    texts = [part for entry in (given if isinstance(given, list) else [given]) for part in str(entry).split(",")]
-    for text in texts:
+    prices = []
+    for text in _split(given):
         parse_price(text)
-    return tuple(text.strip() for text in texts)
+        prices.append(text.strip())
+    return tuple(prices)
 
 
 def read_addresses(given: Any) -> tuple[str, ...]:
-    """Read addresses of providers, as a list or with commas between them, each as `provider=URL`."""
-    from agentos.keys.entries import check_base_url
-    from agentos.keys.sources import BASE_URL_VARIABLES
+    """Read addresses of providers, each as `provider=URL`, as a list or separated by
+    commas.
+    """
+    from agentos.gateway.keys.entries import check_base_url
+    from agentos.gateway.providers.finding import check_name
+    from agentos.gateway.providers.records import BUILT_IN
 
-    texts = [part for entry in (given if isinstance(given, list) else [given]) for part in str(entry).split(",")]
     addresses = []
-    for text in texts:
-        provider, _, url = (part.strip() for part in text.partition("="))
-        if provider not in BASE_URL_VARIABLES:
-            raise ValueError(f"must be provider=URL with one of {', '.join(BASE_URL_VARIABLES)}, not {text!r}")
-        addresses.append(f"{provider}={check_base_url(url)}")
+    for text in _split(given):
+        name, _, url = text.partition("=")
+        provider = name.strip()
+        check_name(provider)
+        record = BUILT_IN.get(provider)
+        if record is not None and not record.base_url_variable:
+            raise ValueError(f"must be provider=URL; {provider} has no other address")
+        address = check_base_url(url.strip())
+        addresses.append(f"{provider}={address}")
     return tuple(addresses)
 
 
-SETTINGS = {
-    setting.name: setting
-    for setting in (
-        Setting("parallel", read_whole(1), 1, "workflows at a time, 10 at the most"),
-        Setting("drafter", read_model, "offline", "who drafts, as provider:model"),
-        Setting("reviewer", read_model, "offline", "who reviews, as provider:model"),
-        Setting("max_rounds", read_whole(1), 5, "drafts at the most before an item ends as needs-revision"),
-        Setting("max_iterations", read_whole(1), 5, "attempts at the code before an item ends as not-green"),
-        Setting("coverage_target", read_share, 95.0, "per cent of the declared files' lines that tests must reach"),
-        Setting("test_timeout", read_seconds, 300.0, "seconds that one run of generated tests may take"),
-        Setting("timeout", read_seconds, 0.0, "seconds that one workflow may take, 0 for no limit"),
-        Setting("retries", read_whole(0), 0, "times a workflow is tried again after a fault that may pass"),
-        Setting("delay", read_seconds, 0.0, "seconds between two starts"),
-        Setting("halt", read_halt, "never", "when failures end the batch: never, soon|now,fail=N or fail=N%"),
-        Setting("max_cost", read_cap, "", "dollars that this run, reruns included, may cost at most"),
-        Setting("max_cost_per_item", read_cap, "", "dollars that one item may cost at most"),
-        Setting("max_cost_per_day", read_cap, "", "dollars that all runs of a day (UTC) may cost at most"),
-        Setting("price", read_prices, (), "what a model costs for a million tokens in and out, as P:MODEL=IN/OUT"),
-        Setting("base_url", read_addresses, (), "where a provider is asked, as provider=URL"),
-        Setting("drafter_output_limit", read_whole(256), 32_000, "tokens that an answer of the drafter may have"),
-        Setting("reviewer_output_limit", read_whole(256), 32_000, "tokens that an answer of the reviewer may have"),
-        Setting("first_byte_timeout", read_patience, 600.0, "seconds of silence before an answer that end a call"),
-        Setting("idle_timeout", read_patience, 120.0, "seconds of silence within an answer that end a call"),
-        Setting("color", read_choice("auto", "always", "never"), "auto", "colours: auto, always or never"),
+def _split(given: Any) -> list[str]:
+    values = given if isinstance(given, list) else [given]
+    texts = []
+    for value in values:
+        texts += str(value).split(",")
+    return texts
+
+
+def setting(
+    default: Any,
+    read: Callable[[Any], Any],
+    help: str,
+    **flag: Any,
+) -> Any:
+    """Declare a field of `RunConfig` as a setting; the rest is as in `Setting`."""
+    declared = {"read": read, "help": help, **flag}
+    return field(default=default, metadata=declared)
+
+
+@dataclass(frozen=True, slots=True)
+class RunConfig:
+    """How items are run: plain data, made once by a command, that reaches every step.
+
+    A setting is declared here and nowhere else: its flag, its variable, its key in
+    configuration files and its line in `agentos config` follow.
+    """
+
+    parallel: int = setting(
+        1,
+        read_whole(1),
+        "how many items run at a time, at most 10",
+        makes_flag=False,
     )
-}
+    drafter: str = setting(
+        "offline",
+        read_model,
+        "model that drafts, as provider:model",
+        metavar="P:MODEL",
+    )
+    reviewer: str = setting(
+        "offline",
+        read_model,
+        "model that reviews, as provider:model",
+        metavar="P:MODEL",
+    )
+    max_rounds: int = setting(
+        5,
+        read_whole(1),
+        "maximum number of drafts before an item ends as needs-revision",
+        builds=False,
+    )
+    max_iterations: int = setting(
+        5,
+        read_whole(1),
+        "maximum number of attempts at the code before an item ends as not-green",
+        builds=True,
+    )
+    coverage_target: float = setting(
+        95.0,
+        read_share,
+        "percentage of the declared files' lines that the tests must cover",
+        metavar="PERCENT",
+        builds=True,
+    )
+    test_timeout: float = setting(
+        300.0,
+        read_seconds,
+        "time limit for one run of generated tests, in seconds",
+        metavar="SECONDS",
+        builds=True,
+    )
+    timeout: float = setting(
+        0.0,
+        read_seconds,
+        "time limit for one item, in seconds; 0 for no limit",
+        metavar="SECONDS",
+    )
+    retries: int = setting(
+        0,
+        read_whole(0),
+        "how often an item is retried after a transient error",
+        is_repeated=False,
+    )
+    delay: float = setting(
+        0.0,
+        read_seconds,
+        "seconds between two starts",
+        metavar="SECONDS",
+        is_repeated=False,
+    )
+    halt: str = setting(
+        "never",
+        read_halt,
+        "when failures stop the run: never, or soon|now,fail=N or fail=N%",
+        metavar="RULE",
+        is_repeated=False,
+    )
+    max_cost: str = setting(
+        "",
+        read_cap,
+        "budget of this run and its reruns, in dollars",
+        metavar="DOLLARS",
+    )
+    max_cost_per_item: str = setting(
+        "",
+        read_cap,
+        "budget of one item, in dollars",
+        metavar="DOLLARS",
+    )
+    max_cost_per_day: str = setting(
+        "",
+        read_cap,
+        "budget of all runs of a day (UTC), in dollars",
+        metavar="DOLLARS",
+    )
+    price: tuple[str, ...] = setting(
+        (),
+        read_prices,
+        "dollars per million input and output tokens of a model, as P:MODEL=IN/OUT",
+        makes_flag=False,
+    )
+    base_url: tuple[str, ...] = setting(
+        (),
+        read_addresses,
+        "address of a provider, as provider=URL",
+        makes_flag=False,
+    )
+    drafter_output_limit: int = setting(
+        32_000,
+        read_whole(256),
+        "maximum number of tokens in an answer of the drafter",
+        makes_flag=False,
+    )
+    reviewer_output_limit: int = setting(
+        32_000,
+        read_whole(256),
+        "maximum number of tokens in an answer of the reviewer",
+        makes_flag=False,
+    )
+    first_byte_timeout: float = setting(
+        600.0,
+        read_patience,
+        "seconds to wait for the first byte of an answer",
+        makes_flag=False,
+    )
+    idle_timeout: float = setting(
+        120.0,
+        read_patience,
+        "seconds to wait for the next byte of an answer",
+        makes_flag=False,
+    )
+    color: str = setting(
+        "auto",
+        read_choice("auto", "always", "never"),
+        "when to use colors: auto (the default, honors NO_COLOR), always or never",
+        makes_flag=False,
+    )
+    price_at_least: tuple[str, ...] = ()
+    """Prices that are used where they are higher than the known ones."""
+    scaffold_only: bool = False
+    """Whether an implementation ends when its tests are written and proven red."""
+
+    @property
+    def models(self) -> tuple[str, str]:
+        """The models of both roles."""
+        return self.drafter, self.reviewer
+
+
+SETTINGS: dict[str, Setting] = {}
+for _field in fields(RunConfig):
+    if _field.metadata:
+        _declared = Setting(_field.name, default=_field.default, **_field.metadata)
+        SETTINGS[_field.name] = _declared
 
 
 CAPS = ("max_cost", "max_cost_per_item", "max_cost_per_day")
 GUARDED = frozenset({*CAPS, "price", "base_url"})
-"""Settings that cost money: a repository that is not trusted may lower a cap and raise a price, and no more."""
+"""Settings that affect costs: an untrusted repository may only lower a cap and raise a
+price.
+"""
+
+
+Layer = tuple[str, Mapping[str, Any]]
+"""An origin, and the values that it sets by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class RepositorySettings:
-    """What the files of a repository set."""
+    """The settings in the files of a repository."""
 
-    layers: tuple[tuple[str, Mapping[str, Any]], ...]
-    """By file, the one that counts most first."""
+    layers: tuple[Layer, ...]
+    """One for each file, the one that wins first."""
     is_trusted: bool
 
     @property
     def values(self) -> dict[str, Any]:
-        """Everything that is set, by name."""
+        """All values by name."""
         merged: dict[str, Any] = {}
         for _, layer in reversed(self.layers):
             merged |= layer
         return merged
 
     def describe(self) -> list[str]:
-        """Say what the repository decides, and what it would like to."""
+        """Return lines that say which settings are used, limited or ignored."""
         used, lines = [], []
         for origin, layer in self.layers:
-            names = sorted(name for name in layer if self.is_trusted or name not in GUARDED)
+            names = sorted(layer if self.is_trusted else _without_guarded(layer))
             if names:
                 used.append(f"{', '.join(names)} ({origin})")
             if self.is_trusted:
                 continue
             caps = [f"{name} = {layer[name]}" for name in CAPS if name in layer]
             if caps:
-                lines.append(f"{origin} of this repository lowers caps above {', '.join(caps)}; change it there")
+                listed = ", ".join(caps)
+                lines.append(
+                    f"{origin} of this repository lowers caps above {listed}; change it"
+                    " there"
+                )
             if "base_url" in layer:
-                lines.append(f"base_url of this repository is not used until you trust {origin}: agentos config trust")
-        return [f"this repository sets {'; '.join(used)}", *lines] if used else lines
+                lines.append(
+                    f"base_url of this repository is not used until you trust {origin}:"
+                    " agentos config trust"
+                )
+        if used:
+            lines.insert(0, f"this repository sets {'; '.join(used)}")
+        return lines
 
 
 def read_repository_settings(repository: Path, home: Path) -> RepositorySettings:
     """Read the settings of a repository, and whether the user trusts them."""
-    layers = tuple((origin, layer) for origin, layer in _repository_layers(repository) if layer)
-    found = RepositorySettings(layers, is_trusted=False)
+    files = (
+        (repository / "agentos.toml", ()),
+        (repository / ".agentos" / "config.toml", ()),
+        (repository / "pyproject.toml", ("tool", "agentos")),
+    )
+    layers = []
+    for path, keys in files:
+        table = _read_toml(path, keys)
+        if table:
+            origin = path.relative_to(repository).as_posix()
+            layers.append((origin, table))
+    found = RepositorySettings(tuple(layers), is_trusted=False)
     return replace(found, is_trusted=is_trusted(home, repository, found.values))
 
 
 def resolve(
-    flags: Mapping[str, Any], environ: Mapping[str, str], repository: Path, user_file: Path
+    flags: Mapping[str, Any],
+    environ: Mapping[str, str],
+    repository: Path,
+    user_file: Path,
 ) -> dict[str, Value]:
-    """Return every setting's value and origin, or raise `UsageError` naming the place of a bad one."""
+    """Return the value and origin of every setting; raise `UsageError` for a bad
+    value.
+    """
     own = read_repository_settings(repository, user_file.parent)
-    theirs = [(origin, _without_guarded(layer)) for origin, layer in own.layers] if not own.is_trusted else own.layers
-    layers: list[tuple[str, Mapping[str, Any]]] = [
-        ("flag", {name: value for name, value in flags.items() if name in SETTINGS and value is not None}),
-        ("environment", {s.name: environ[s.variable] for s in SETTINGS.values() if environ.get(s.variable)}),
-        *theirs,
-        (str(user_file), _read_toml(user_file, ())),
-    ]
+    given, variables = {}, {}
+    for name, setting in SETTINGS.items():
+        if flags.get(name) is not None:
+            given[name] = flags[name]
+        if environ.get(setting.variable):
+            variables[name] = environ[setting.variable]
+    layers: list[Layer] = [("flag", given), ("environment", variables)]
+    for origin, layer in own.layers:
+        layers.append((origin, layer if own.is_trusted else _without_guarded(layer)))
+    layers.append((str(user_file), _read_toml(user_file, ())))
     values = {}
-    for setting in SETTINGS.values():
-        origin, given = next(
-            ((origin, layer[setting.name]) for origin, layer in layers if setting.name in layer),
-            ("default", None),
-        )
-        values[setting.name] = Value(setting.default if origin == "default" else _read(setting, given, origin), origin)
-    return values if own.is_trusted else values | _stricter(values, own)
+    for name, setting in SETTINGS.items():
+        values[name] = Value(setting.default, "default")
+        for origin, layer in layers:
+            if name in layer:
+                values[name] = _read(setting, layer, origin)
+                break
+    if not own.is_trusted:
+        _tighten(values, own)
+    return values
 
 
 def _without_guarded(layer: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in layer.items() if name not in GUARDED}
 
 
-def _stricter(values: Mapping[str, Value], own: RepositorySettings) -> dict[str, Value]:
-    """Return what a repository that is not trusted may change: a lower cap, and prices that may be higher."""
-    changed: dict[str, Value] = {}
+def _tighten(values: dict[str, Value], own: RepositorySettings) -> None:
+    """Apply what an untrusted repository may change: lower caps, and prices that are
+    used where they are higher.
+    """
     for origin, layer in reversed(own.layers):
         for name in CAPS:
             if name in layer:
-                cap = _read(SETTINGS[name], layer[name], origin)
-                if cap and _is_lower(cap, str(changed.get(name, values[name]).value)):
-                    changed[name] = Value(cap, origin)
+                cap = _read(SETTINGS[name], layer, origin)
+                if cap.value and _is_lower(cap.value, str(values[name].value)):
+                    values[name] = cap
         if "price" in layer:
-            changed[PRICE_FLOOR] = Value(_read(SETTINGS["price"], layer["price"], origin), origin)
-    return changed
+            values[PRICE_FLOOR] = _read(SETTINGS["price"], layer, origin)
 
 
 def _is_lower(cap: str, other: str) -> bool:
@@ -265,30 +501,29 @@ def _is_lower(cap: str, other: str) -> bool:
     return not other or parse_dollars(cap) < parse_dollars(other)
 
 
-def _read(setting: Setting, given: Any, origin: str) -> Any:
+def _read(setting: Setting, layer: Mapping[str, Any], origin: str) -> Value:
     try:
-        return setting.read(given)
+        value = setting.read(layer[setting.name])
     except (ValueError, UsageError) as error:
-        place = {"flag": f"--{setting.name.replace('_', '-')}", "environment": setting.variable}.get(origin)
-        raise UsageError(f"{place or f'{origin}: {setting.name}'}: {error}") from None
-
-
-def _repository_layers(repository: Path) -> list[tuple[str, dict[str, Any]]]:
-    places = (
-        (repository / "agentos.toml", ()),
-        (repository / ".agentos" / "config.toml", ()),
-        (repository / "pyproject.toml", ("tool", "agentos")),
-    )
-    return [(path.relative_to(repository).as_posix(), _read_toml(path, keys)) for path, keys in places]
+        place = f"{origin}: {setting.name}"
+        if origin == "flag":
+            place = f"--{setting.name.replace('_', '-')}"
+        elif origin == "environment":
+            place = setting.variable
+        raise UsageError(f"{place}: {error}") from None
+    return Value(value, origin)
 
 
 def _read_toml(path: Path, keys: tuple[str, ...]) -> dict[str, Any]:
+    """Return the table at some keys of a file; empty if there is no such file."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror}); correct its permissions") from None
+        raise UsageError(
+            f"{path}: cannot be read ({error.strerror}); correct its permissions"
+        ) from None
     try:
         data = read_regular(path, FILE_LIMIT)
     except BadInput as error:
@@ -305,7 +540,9 @@ def _read_toml(path: Path, keys: tuple[str, ...]) -> dict[str, Any]:
         raise UsageError(f"{path}: {'.'.join(keys)} must be a table")
     for name in table:
         if name not in SETTINGS:
+            hint = f"known are {', '.join(SETTINGS)}"
             close = difflib.get_close_matches(name, SETTINGS, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(SETTINGS)}"
+            if close:
+                hint = f"did you mean {close[0]!r}?"
             raise UsageError(f"{path}: unknown setting {name!r}; {hint}")
     return table

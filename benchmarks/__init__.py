@@ -1,1 +1,3 @@
-"""Measurements against what a user would pick instead; each module answers one question."""
+"""Measurements against what a user would pick instead; each module answers one
+question.
+"""

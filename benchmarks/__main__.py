@@ -34,10 +34,14 @@ NAMES = (
 def main(argv: list[str] | None = None) -> int:
     """Run the named benchmarks; all of them, and the page, when none is named."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which to run: {', '.join(NAMES)}")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"which to run: {', '.join(NAMES)}"
+    )
     names = parser.parse_args(argv).names
     if unknown := set(names) - set(NAMES):
-        parser.error(f"no such benchmark: {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}")
+        parser.error(
+            f"no such benchmark: {', '.join(sorted(unknown))}; there are {', '.join(NAMES)}"
+        )
     start, machine = time.monotonic(), describe_machine()
     results = {name: run(name) for name in names or NAMES}
     if names:
@@ -55,13 +59,17 @@ def run(name: str) -> Data:
     """Run one benchmark and return what it printed."""
     print(f"{name} ...", file=sys.stderr, flush=True)
     command = [sys.executable, "-m", f"benchmarks.{name}"]
-    printed = json.loads(subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout)
+    printed = json.loads(
+        subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
+    )
     assert isinstance(printed, dict)
     return printed if "figures" in printed else convert_prefixing(printed)
 
 
 def convert_prefixing(data: Mapping[str, Any]) -> Data:
-    """Express lines a second as the time a line takes, so that smaller is better here too."""
+    """Express lines a second as the time a line takes, so that smaller is better here
+    too.
+    """
     from benchmarks.figures import Figure, Result
 
     ours, theirs = data["console_lines_per_s"], data["gnu_parallel_lines_per_s"]
@@ -77,15 +85,19 @@ def convert_prefixing(data: Mapping[str, Any]) -> Data:
         )
     ]
     method = (
-        f"{data['producers']} processes print {data['lines']:,} lines between them, best of alternating rounds; "
+        f"{data['producers']} processes print {data['lines']:,} lines in all, best of alternating rounds; "
         "the target is to be no slower than GNU parallel, which writes no log files."
     )
-    return Result("How fast is output prefixed and logged?", method, figures, dict(data)).to_json()
+    return Result(
+        "How fast is output prefixed and logged?", method, figures, dict(data)
+    ).to_json()
 
 
 def describe_machine() -> str:
     """Say what these figures are taken on, and how busy it is with other things."""
-    system = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    system = (
+        f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    )
     return f"{os.cpu_count()} cores, {system}, load average {os.getloadavg()[0]:.1f} before the start"
 
 

@@ -1,8 +1,10 @@
-"""Ask a load's questions, as a process of its own: `python -m benchmarks.askers WAY PLAN.json`, which prints JSON.
+"""Ask a load's questions, as a process of its own: `python -m benchmarks.askers WAY
+PLAN.json`, which prints JSON.
 
-Several askers take one item after the other and ask its questions in order. A way is how a call is made: through the
-gateway, by turns with the keys and with growing waits after a refusal, or through LiteLLM's Router. The last one runs
-in an environment that has nothing of ours, so nothing of ours is imported here but where it is used.
+Several askers take one item after the other and ask its questions in order. A way is
+how a call is made: through the gateway, by turns with the keys and with growing waits
+after a refusal, or through LiteLLM's Router. The last one runs in an environment that
+has nothing of ours, so nothing of ours is imported here but where it is used.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ from typing import Any
 Plan = dict[str, Any]
 Question = dict[str, Any]
 Ask = Callable[[Question], Awaitable[int]]
-"""Make one call until it is answered; return how often it was given up before by whoever makes it."""
+"""Make one call until it is answered; return how often it was given up before by
+whoever makes it.
+"""
 
 MINUTE = 60.0
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
@@ -33,7 +37,9 @@ COOLDOWN = 5.0
 
 
 async def ask_all(plan: Plan, ask: Ask) -> int:
-    """Let the askers work through all items; return how many calls were given up and made again."""
+    """Let the askers work through all items; return how many calls were given up and
+    made again.
+    """
     items = iter(plan["items"])
     given_up = 0
 
@@ -49,15 +55,27 @@ async def ask_all(plan: Plan, ask: Ask) -> int:
 
 @asynccontextmanager
 async def through_gateway(plan: Plan) -> AsyncIterator[Ask]:
-    """Ask as the coordinator of a run does: pool and journal on disk, keys from the key file."""
-    from agentos.gateway.opening import GivenPrices, gather_means, open_journal, open_pool
+    """Ask as the coordinator of a run does: pool and journal on disk, keys from the key
+    file.
+    """
+    from agentos.gateway.access import (
+        GivenPrices,
+        gather_access,
+        open_journal,
+        open_pool,
+    )
+    from agentos.gateway.providers import Request, ask_once
     from agentos.gateway.server import Gateway
-    from agentos.providers import Request
 
-    home, model = Path(os.environ["AGENTOS_HOME"]), f"{plan['provider']}:{plan['model']}"
-    means = gather_means([model], os.environ, home, GivenPrices.read([f"{model}=0/0"]))
+    home, model = (
+        Path(os.environ["AGENTOS_HOME"]),
+        f"{plan['provider']}:{plan['model']}",
+    )
+    means = gather_access([model], os.environ, home, GivenPrices.read([f"{model}=0/0"]))
     pool = open_pool(means, os.environ, home, lambda text: print(text, file=sys.stderr))
-    journal = open_journal(means, home, "run", lambda text: print(text, file=sys.stderr))
+    journal = open_journal(
+        means, home, "run", lambda text: print(text, file=sys.stderr)
+    )
     gateway = Gateway(journal, pool, price=means.price)
     for key in means.keys:
         # Loading an SDK is no part of a minute that is scaled down.
@@ -74,7 +92,7 @@ async def through_gateway(plan: Plan) -> AsyncIterator[Ask]:
             attempt=1,
             purpose=f"lld.{role}",
             model=model,
-            prompt=question["prompt"],
+            messages=ask_once(question["prompt"]),
             inputs={},
         )
         answer = await gateway.answer(request)
@@ -89,17 +107,24 @@ async def through_gateway(plan: Plan) -> AsyncIterator[Ask]:
 
 @asynccontextmanager
 async def by_turns(plan: Plan) -> AsyncIterator[Ask]:
-    """Ask with the keys by turns; after a refusal wait a time that doubles, half of it by chance."""
+    """Ask with the keys by turns; after a refusal wait a time that doubles, half of it
+    by chance.
+    """
     from openai import AsyncOpenAI, RateLimitError
 
-    clients = [AsyncOpenAI(api_key=key["secret"], base_url=f"{plan['url']}/v1", max_retries=0) for key in plan["keys"]]
+    clients = [
+        AsyncOpenAI(api_key=key["secret"], base_url=f"{plan['url']}/v1", max_retries=0)
+        for key in plan["keys"]
+    ]
     turns = itertools.cycle(clients)
 
     async def ask(question: Question) -> int:
         wait = scale(plan, FIRST_WAIT)
         while True:
             try:
-                await read_stream(next(turns).chat.completions.create, plan["model"], question)
+                await read_stream(
+                    next(turns).chat.completions.create, plan["model"], question
+                )
             except RateLimitError:
                 await asyncio.sleep(wait * random.uniform(0.5, 1.0))
                 wait = min(2 * wait, scale(plan, LONGEST_WAIT))
@@ -113,8 +138,11 @@ async def by_turns(plan: Plan) -> AsyncIterator[Ask]:
 
 @asynccontextmanager
 async def through_litellm(plan: Plan) -> AsyncIterator[Ask]:
-    """Ask through LiteLLM's Router, limits declared; what it gives up is asked again after a moment."""
-    # Read when it is imported: its waits are scaled like the minute, and its prices are those it has with it.
+    """Ask through LiteLLM's Router, limits declared; what it gives up is asked again
+    after a moment.
+    """
+    # Read when it is imported: its waits are scaled like the minute, and its prices are
+    # those it has with it.
     os.environ["INITIAL_RETRY_DELAY"] = str(scale(plan, 0.5))
     os.environ["MAX_RETRY_DELAY"] = str(scale(plan, 8.0))
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
@@ -157,7 +185,9 @@ async def through_litellm(plan: Plan) -> AsyncIterator[Ask]:
 
 
 def _scale_minutes(plan: Plan) -> None:
-    """Let its minutes, by which it counts requests and tokens, pass as fast as the server's."""
+    """Let its minutes, by which it counts requests and tokens, pass as fast as the
+    server's.
+    """
 
     def tell_time() -> datetime:
         return datetime.fromtimestamp(time.time() * MINUTE / plan["window"], UTC)
@@ -167,7 +197,9 @@ def _scale_minutes(plan: Plan) -> None:
             vars(module)["get_utc_datetime"] = tell_time
 
 
-async def read_stream(create: Callable[..., Any], model: str, question: Question) -> None:
+async def read_stream(
+    create: Callable[..., Any], model: str, question: Question
+) -> None:
     """Read a streamed answer to its end."""
     stream = await create(
         model=model,
@@ -194,7 +226,11 @@ async def _run(way: str, plan: Plan) -> dict[str, Any]:
     async with WAYS[way](plan) as ask:
         started = time.monotonic()
         given_up = await ask_all(plan, ask)
-        return {"seconds": time.monotonic() - started, "given_up": given_up, "cpu_seconds": time.process_time()}
+        return {
+            "seconds": time.monotonic() - started,
+            "given_up": given_up,
+            "cpu_seconds": time.process_time(),
+        }
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""How fast do the commands answer that run nothing?"""
+"""How fast are the commands that run no items?"""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import hashlib
 import sys
 from statistics import median
 
-from agentos.home import Home, repository_key
-from agentos.inbox.directory import DirectoryInbox
-from agentos.records import Record, write_record
-from agentos.task import State, Workflow
+from agentos.backlog.inbox.directory import DirectoryInbox
+from agentos.item import State
+from agentos.kinds import Kind
+from agentos.state.home import Home, repository_key
+from agentos.state.records import ItemRecord, write_record
 from benchmarks.figures import Figure, Result, print_result
 from benchmarks.scene import Scene, find_program, scene, time_command
 
@@ -19,10 +20,11 @@ FEW, MANY = 50, 10_000
 FEW_TARGET, MANY_TARGET = 0.3, 3.0
 MANY_ROUNDS = 5
 METHOD = (
-    f"Wall time of the whole process. Help: median of {ROUNDS}, in turn with `python -c pass` by the same interpreter. "
-    f"Dry run: median of {ROUNDS} for {FEW} issue files, of {MANY_ROUNDS} for {MANY:,}, the latter also when each has "
-    "a record that says it is complete (then its file is read and hashed to see that it is unchanged). Beside it: "
-    "`grep -c` and `sha256sum` over the same files, the least that anything has to do."
+    f"Wall time of the whole process. Help: median of {ROUNDS} runs, alternating with `python -c pass` of the same "
+    f"interpreter. Dry run: median of {ROUNDS} runs with {FEW} issue files and of {MANY_ROUNDS} runs with {MANY:,}. "
+    "The latter is measured with new items, and with items whose record says that they are complete; then each file "
+    "is read and hashed to check that it is unchanged. Compared with `grep -c` and `sha256sum` over the same files, "
+    "the minimum that any program has to do."
 )
 
 
@@ -40,16 +42,31 @@ def measure() -> Result:
         figures.append(Figure(f"--dry-run over {FEW} items", seconds, "s", FEW_TARGET))
     with scene(MANY) as place:
         new = median(time_dry_run(place) for _ in range(MANY_ROUNDS))
-        reading = median(time_shell(place, "grep -rc '' docs/issues") for _ in range(MANY_ROUNDS))
+        reading = median(
+            time_shell(place, "grep -rc '' docs/issues") for _ in range(MANY_ROUNDS)
+        )
         complete_all(place)
         complete = median(time_dry_run(place) for _ in range(MANY_ROUNDS))
         hashing = median(
-            time_shell(place, "find docs/issues -type f -print0 | xargs -0 sha256sum") for _ in range(MANY_ROUNDS)
+            time_shell(place, "find docs/issues -type f -print0 | xargs -0 sha256sum")
+            for _ in range(MANY_ROUNDS)
         )
     figures += [
-        Figure(f"--dry-run over {MANY:,} new items", new, "s", MANY_TARGET, reading, "grep -c over the files"),
         Figure(
-            f"--dry-run over {MANY:,} complete items", complete, "s", MANY_TARGET, hashing, "sha256sum of the files"
+            f"--dry-run over {MANY:,} new items",
+            new,
+            "s",
+            MANY_TARGET,
+            reading,
+            "grep -c over the files",
+        ),
+        Figure(
+            f"--dry-run over {MANY:,} complete items",
+            complete,
+            "s",
+            MANY_TARGET,
+            hashing,
+            "sha256sum of the files",
         ),
     ]
     return Result(__doc__ or "", METHOD, figures)
@@ -83,7 +100,9 @@ def measure_help(place: Scene) -> list[Figure]:
 
 def time_dry_run(place: Scene) -> float:
     """Return the seconds of a dry run over everything."""
-    return time_command([find_program("lld-workflow"), "--all", "--dry-run"], place.environ, place.repo)
+    return time_command(
+        [find_program("lld-workflow"), "--all", "--dry-run"], place.environ, place.repo
+    )
 
 
 def time_shell(place: Scene, script: str) -> float:
@@ -97,13 +116,13 @@ def complete_all(place: Scene) -> None:
     home.prepare(key)
     designs = place.repo / "docs" / "lld" / "active"
     designs.mkdir(parents=True)
-    for task in DirectoryInbox(place.repo, Workflow.LLD).collect().tasks:
-        artefact = designs / f"LLD-{int(task.item):03}.md"
+    for item in DirectoryInbox(place.repo, Kind.LLD).collect().items:
+        artefact = designs / f"LLD-{int(item.id):03}.md"
         artefact.write_text("# Done\n", "utf-8")
-        record = Record(
-            workflow=task.workflow,
-            item=task.item,
-            digest=hashlib.sha256((place.repo / task.source).read_bytes()).hexdigest(),
+        record = ItemRecord(
+            workflow=item.kind,
+            item=item.id,
+            digest=hashlib.sha256((place.repo / item.source).read_bytes()).hexdigest(),
             state=State.APPROVED,
             failure=None,
             message="No blocking or high-priority finding.",
@@ -114,7 +133,7 @@ def complete_all(place: Scene) -> None:
             updated="2026-01-01T00:00:00Z",
             artefact=artefact.relative_to(place.repo).as_posix(),
         )
-        write_record(home.item(key, task).record, record, place.home / "record.tmp")
+        write_record(home.item(key, item).record, record, place.home / "record.tmp")
 
 
 if __name__ == "__main__":

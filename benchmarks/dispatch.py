@@ -1,4 +1,4 @@
-"""What does one more task cost the coordinator?"""
+"""How much does each task cost the coordinator?"""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ SMALL, LARGE = 20, 220
 ROUNDS = 3
 TARGET = 2.0
 METHOD = (
-    f"Library: `ParallelCoordinator({PARALLEL})` over {TASKS:,} functions that do nothing, in turn with a process pool "
-    f"over the same and with `parallel -j{PARALLEL} true` over {PARALLEL_TASKS:,}; wall time a task, best of {ROUNDS}. "
-    f"Command: processor time of the coordinator's own process, without its children, for {LARGE} items less that for "
-    f"{SMALL}, by the difference: so its start is out, while locks, audit, console, publishing and records are in. The "
-    "offline rules play the model inside the coordinator; their part, known from calls made one at a time, is taken "
-    "off and stands in the facts."
+    f"Library: `ParallelCoordinator({PARALLEL})` over {TASKS:,} functions that do nothing, alternating with a "
+    f"process pool over the same functions and with `parallel -j{PARALLEL} true` over {PARALLEL_TASKS:,}; wall time "
+    f"per task, best of {ROUNDS}. Command: CPU time of the coordinator's own process, without its children, for "
+    f"{LARGE} items minus that for {SMALL} items. So its start is not included, but locks, audit, console, "
+    "publishing and records are. The offline rules play the model inside the coordinator. Their share, measured "
+    "with calls made one at a time, is subtracted and listed in the facts."
 )
 
 
@@ -51,7 +51,14 @@ def measure() -> Result:
     cpu = (large.cpu_seconds - small.cpu_seconds) / (LARGE - SMALL) * 1000
     own = cpu - answering
     figures = [
-        Figure("dispatch of a task, library", min(ours), "ms", TARGET, min(pool), "ProcessPoolExecutor"),
+        Figure(
+            "dispatch of a task, library",
+            min(ours),
+            "ms",
+            TARGET,
+            min(pool),
+            "ProcessPoolExecutor",
+        ),
         Figure(
             "dispatch of an item, whole command, coordinator's processor time",
             own,
@@ -67,7 +74,9 @@ def measure() -> Result:
         "gnu_parallel_ms": [round(ms, 3) for ms in gnu],
         "command_cpu_ms_per_item": round(cpu, 2),
         "of_which_offline_rules_ms": round(answering, 2),
-        "command_wall_ms_per_item": round((large.seconds - small.seconds) / (LARGE - SMALL) * 1000, 2),
+        "command_wall_ms_per_item": round(
+            (large.seconds - small.seconds) / (LARGE - SMALL) * 1000, 2
+        ),
     }
     return Result(__doc__ or "", METHOD, figures, facts)
 
@@ -100,7 +109,10 @@ def time_gnu_parallel() -> float:
     """Return the milliseconds a task of GNU parallel, its start included."""
     numbers = [str(number) for number in range(PARALLEL_TASKS)]
     start = time.perf_counter()
-    subprocess.run(["parallel", "--will-cite", f"-j{PARALLEL}", "true", ":::", *numbers], check=True)
+    subprocess.run(
+        ["parallel", "--will-cite", f"-j{PARALLEL}", "true", ":::", *numbers],
+        check=True,
+    )
     return (time.perf_counter() - start) / PARALLEL_TASKS * 1000
 
 

@@ -1,4 +1,6 @@
-"""What a benchmark reports: figures with their targets and what they are compared with."""
+"""What a benchmark reports: figures with their targets and what they are compared
+with.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ class Figure:
     unit: str
     target: float | None = None
     peer: float | None = None
-    """The same of what a user would pick instead, in the same unit and from the same run."""
+    """The same of what a user would pick instead, in the same unit and from the same
+    run.
+    """
     compared_with: str = ""
     note: str = ""
 
@@ -34,7 +38,10 @@ class Figure:
 
     def to_json(self) -> dict[str, Any]:
         """Return the figure as JSON data."""
-        numbers = {name: _shorten(getattr(self, name)) for name in ("measured", "target", "peer", "ratio")}
+        numbers = {
+            name: _shorten(getattr(self, name))
+            for name in ("measured", "target", "peer", "ratio")
+        }
         return asdict(self) | numbers | {"met": self.is_met}
 
 
@@ -52,7 +59,12 @@ class Result:
     def to_json(self) -> dict[str, Any]:
         """Return the result as JSON data."""
         figures = [figure.to_json() for figure in self.figures]
-        return {"question": self.question, "method": self.method, "figures": figures, "facts": self.facts}
+        return {
+            "question": self.question,
+            "method": self.method,
+            "figures": figures,
+            "facts": self.facts,
+        }
 
 
 def print_result(measure: Callable[[], Result]) -> int:

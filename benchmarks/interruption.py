@@ -1,4 +1,4 @@
-"""How long after Ctrl+C, during a call of a minute, does the command end?"""
+"""How long does the command take to end after Ctrl+C during a call of a minute?"""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ PARALLEL = 3
 TARGET = 5.0
 PEER_CALL = 8.0
 METHOD = (
-    f"SIGINT to the coordinator alone while {PARALLEL} workers are inside a call of 60 s; seconds until the process "
-    f"has ended, {TIMES} times, each with a new command; the largest counts. Beside it: a Python process pool on "
-    f"calls of only {PEER_CALL:g} s, which waits for the running call to end."
+    f"SIGINT is sent to the coordinator alone while {PARALLEL} workers are in a call of 60 s. Seconds until the "
+    f"process has ended, {TIMES} times, each with a new command; the largest counts. Compared with a Python process "
+    f"pool with calls of only {PEER_CALL:g} s, which waits for the running call to end."
 )
 POOL = f"""\
 import time
@@ -50,19 +50,27 @@ def measure() -> Result:
         peer,
         f"ProcessPoolExecutor with calls of {PEER_CALL:g} s",
     )
-    facts = {"seconds": [round(s, 3) for s in sorted(seconds)], "median": round(statistics.median(seconds), 3)}
+    facts = {
+        "seconds": [round(s, 3) for s in sorted(seconds)],
+        "median": round(statistics.median(seconds), 3),
+    }
     return Result(__doc__ or "", METHOD, [figure], facts)
 
 
 def interrupt(place: Scene) -> float:
-    """Return the seconds from SIGINT to the end of a command whose workers wait for a model."""
+    """Return the seconds from SIGINT to the end of a command whose workers wait for a
+    model.
+    """
     place.reset()
     model = "offline:latency=60"
-    process = place.start("lld-workflow", "--all", "--parallel", str(PARALLEL), "--drafter", model)
+    process = place.start(
+        "lld-workflow", "--all", "--parallel", str(PARALLEL), "--drafter", model
+    )
     wait_for_text(place, process, "N1_design", PARALLEL)
     start = time.monotonic()
     process.send_signal(signal.SIGINT)
-    # Not `wait` with a timeout: that looks at growing intervals and would show those instead.
+    # Not `wait` with a timeout: that looks at growing intervals and would show those
+    # instead.
     safety = threading.Timer(PATIENCE, process.kill)
     safety.start()
     code = process.wait()

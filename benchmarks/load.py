@@ -1,4 +1,6 @@
-"""A load of calls for a server with limits: the same questions, keys and limits for everyone who is compared."""
+"""A load of calls for a server with limits: the same questions, keys and limits for
+everyone who is compared.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agentos.workflows.prompts import render_prompt
+from agentos.workflows.prompts.rendering import render_prompt
 
 ITEMS = 200
 CALLS = 3
-PACKAGE = "agentos.workflows.lld"
+PACKAGE = "agentos.workflows.drafting.lld"
 MODELS = {"openai": "gpt-6-luna", "gemini": "gemini-3.5-flash"}
 SEED = 7
 CHARACTERS_A_TOKEN = 4
@@ -39,7 +41,9 @@ class Question:
     @property
     def tokens(self) -> int:
         """Return what the server counts for it."""
-        return -(-len(self.prompt) // CHARACTERS_A_TOKEN) + -(-len(self.answer) // CHARACTERS_A_TOKEN)
+        return -(-len(self.prompt) // CHARACTERS_A_TOKEN) + -(
+            -len(self.answer) // CHARACTERS_A_TOKEN
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +65,25 @@ class Limits:
 
 
 def make_items(count: int = ITEMS) -> list[list[Question]]:
-    """Return the calls of each item: a draft, its review and a second draft, sizes differing from item to item."""
+    """Return the calls of each item: a draft, its review and a second draft, sizes
+    differing from item to item.
+    """
     chance = random.Random(SEED)
     return [_make_item(str(number), chance) for number in range(1, count + 1)]
 
 
 def _make_item(item: str, chance: random.Random) -> list[Question]:
-    issue, draft, verdict = (_words(chance.randint(*span)) for span in ((100, 500), (400, 1_000), (60, 240)))
-    first = {"item": item, "issue": issue, "template": "", "material": "", "previous_draft": "", "findings": ""}
+    issue, draft, verdict = (
+        _words(chance.randint(*span)) for span in ((100, 500), (400, 1_000), (60, 240))
+    )
+    first = {
+        "item": item,
+        "issue": issue,
+        "template": "",
+        "material": "",
+        "previous_draft": "",
+        "findings": "",
+    }
     review = {"item": item, "issue": issue, "draft": draft, "earlier_findings": ""}
     second = first | {"previous_draft": draft, "findings": verdict}
     return [
@@ -89,7 +104,9 @@ def mean_tokens(items: Sequence[Sequence[Question]]) -> float:
 
 
 def make_limits(tokens_a_call: float) -> list[Limits]:
-    """Return a group that requests hold back, one that tokens hold back, and one where both nearly do."""
+    """Return a group that requests hold back, one that tokens hold back, and one where
+    both nearly do.
+    """
     requests, tokens = CALLS_A_WINDOW, int(CALLS_A_WINDOW * tokens_a_call)
     return [
         Limits("by-requests", requests, int(tokens * ROOMY)),
@@ -98,19 +115,30 @@ def make_limits(tokens_a_call: float) -> list[Limits]:
     ]
 
 
-def make_script(items: Sequence[Sequence[Question]], limits: Sequence[Limits]) -> Mapping[str, Any]:
+def make_script(
+    items: Sequence[Sequence[Question]], limits: Sequence[Limits]
+) -> Mapping[str, Any]:
     """Return the script of the server that answers these items within these limits."""
-    answers = {(question.item, question.role): question.answer for item in items for question in item}
+    answers = {
+        (question.item, question.role): question.answer
+        for item in items
+        for question in item
+    }
     return {
         "window": WINDOW,
         "latency": LATENCY,
         "tokens_per_second": TOKENS_PER_SECOND,
         "group": [
-            {"name": group.name, "requests_per_window": group.requests, "tokens_per_window": group.tokens}
+            {
+                "name": group.name,
+                "requests_per_window": group.requests,
+                "tokens_per_window": group.tokens,
+            }
             for group in limits
         ],
         "key": [{"secret": group.secret, "group": group.name} for group in limits],
         "answer": [
-            {"item": item, "purpose": f"lld.{role}", "text": answer} for (item, role), answer in answers.items()
+            {"item": item, "purpose": f"lld.{role}", "text": answer}
+            for (item, role), answer in answers.items()
         ],
     }

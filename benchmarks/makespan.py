@@ -1,4 +1,4 @@
-"""How near do many items come to the time that their calls alone would take?"""
+"""How close do many items come to the time that their calls alone would take?"""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ SEQUENTIAL_LATENCY = 0.1
 TARGET = 1.03
 ROUNDS = 3
 METHOD = (
-    f"{ITEMS} items with calls of {LATENCY:g} s. Ideal: the same calls list-scheduled in order on as many machines, no "
-    "overhead at all. Measured from the first item's start to the last item's end, both from the audit trails; so "
-    "worker starts, checkpoints, drafting by rules and publishing are in, the start of the command and of its fork "
-    f"server are out and stand in a line of their own. Best of {ROUNDS} rounds, as others may use the machine. Beside "
-    f"it: `xargs -P` starting one command an item, from its start to its end. One after the other is measured with "
-    f"calls of {SEQUENTIAL_LATENCY:g} s: its ratio is what remains when calls are so short."
+    f"{ITEMS} items with calls of {LATENCY:g} s. Ideal: the same calls list-scheduled in order on as many machines, "
+    "without any overhead. Measured from the start of the first item to the end of the last, both from the audit "
+    "trails. So worker starts, checkpoints, drafting by rules and publishing are included; the start of the command "
+    f"and of its fork server is not, and has its own line. Best of {ROUNDS} rounds, because others may use the "
+    "machine. Compared with `xargs -P` that starts one command per item, from its start to its end. One at a time "
+    f"is measured with calls of {SEQUENTIAL_LATENCY:g} s: its ratio shows the overhead that remains with such short "
+    "calls."
 )
 
 
@@ -53,7 +54,9 @@ def main() -> int:
 
 
 def measure() -> Result:
-    """Run the items three and ten at a time, each in turn with its peer, then one after the other."""
+    """Run the items three and ten at a time, each in turn with its peer, then one after
+    the other.
+    """
     figures: list[Figure] = []
     facts: dict[str, Any] = {}
     with scene(ITEMS) as place:
@@ -63,7 +66,9 @@ def measure() -> Result:
             peer, failures = run_xargs(place, parallel, LATENCY)
             best = min(spans, key=lambda span: span.ratio)
             figures += _figures(parallel, best, peer)
-            facts[f"parallel {parallel}"] = _facts(best, spans) | {"xargs_seconds": round(peer, 2)}
+            facts[f"parallel {parallel}"] = _facts(best, spans) | {
+                "xargs_seconds": round(peer, 2)
+            }
             facts[f"parallel {parallel}"]["xargs_failed_commands"] = failures
         alone = run_batch(place, 1, SEQUENTIAL_LATENCY)
         name = f"makespan one after the other, calls of {SEQUENTIAL_LATENCY:g} s, over ideal"
@@ -76,7 +81,15 @@ def run_batch(place: Scene, parallel: int, latency: float) -> Span:
     """Run all items with one command."""
     place.reset()
     model = f"offline:latency={latency:g}"
-    command = ("--all", "--parallel", str(parallel), "--drafter", model, "--reviewer", model)
+    command = (
+        "--all",
+        "--parallel",
+        str(parallel),
+        "--drafter",
+        model,
+        "--reviewer",
+        model,
+    )
     observed = place.run("lld-workflow", *command)
     (folder,) = place.run_folders
     items = read_items(folder)
@@ -92,10 +105,19 @@ def run_batch(place: Scene, parallel: int, latency: float) -> Span:
 
 
 def run_xargs(place: Scene, parallel: int, latency: float) -> tuple[float, int]:
-    """Return the seconds of `xargs -P` with a command for each item, and how many of them left no design."""
+    """Return the seconds of `xargs -P` with a command for each item, and how many of
+    them left no design.
+    """
     place.reset()
     model = f"offline:latency={latency:g}"
-    command = [find_program("lld-workflow"), "--drafter", model, "--reviewer", model, "--issue"]
+    command = [
+        find_program("lld-workflow"),
+        "--drafter",
+        model,
+        "--reviewer",
+        model,
+        "--issue",
+    ]
     numbers = "\n".join(str(number) for number in range(1, ITEMS + 1))
     start = time.monotonic()
     subprocess.run(
@@ -108,11 +130,15 @@ def run_xargs(place: Scene, parallel: int, latency: float) -> tuple[float, int]:
         check=False,
     )
     seconds = time.monotonic() - start
-    return seconds, ITEMS - len(list((place.repo / "docs" / "lld" / "active").glob("*.md")))
+    return seconds, ITEMS - len(
+        list((place.repo / "docs" / "lld" / "active").glob("*.md"))
+    )
 
 
 def schedule(durations: Sequence[float], machines: int) -> float:
-    """Return when the last of these ends if each, in order, takes the machine that is free first."""
+    """Return when the last of these ends if each, in order, takes the machine that is
+    free first.
+    """
     free = [0.0] * machines
     for duration in durations:
         heapq.heapreplace(free, free[0] + duration)
@@ -134,8 +160,14 @@ def _figures(parallel: int, best: Span, peer: float) -> list[Figure]:
             f"xargs -P {parallel}, one command an item",
             f"{best.seconds:.2f} s, ideal {best.ideal:.0f} s",
         ),
-        Figure(f"the same with the start of the command, {parallel} at a time", best.whole / best.ideal, "x ideal"),
-        Figure(f"start until the first item runs, {parallel} at a time", best.startup, "s"),
+        Figure(
+            f"the same with the start of the command, {parallel} at a time",
+            best.whole / best.ideal,
+            "x ideal",
+        ),
+        Figure(
+            f"start until the first item runs, {parallel} at a time", best.startup, "s"
+        ),
     ]
 
 

@@ -17,12 +17,12 @@ MARKS = (100, 1_500, 2_900)
 LOOK_EVERY = 0.25
 TARGET = 1.1
 METHOD = (
-    "The most memory that the coordinator's process had resident (VmHWM), its children not counted. Library: functions "
-    f"that do nothing, {FEW} and {MANY:,}; a process pool beside it. Command: one run of {ITEMS:,} real items at "
-    f"`--parallel {PARALLEL}`, looked at when {', '.join(f'{mark:,}' for mark in MARKS)} had ended and at its end, "
-    f"when the summary of all is made. {MANY:,} would take too long: the growth over the second half and the part of "
-    f"the summary are carried on in a straight line to {MANY:,}, which counts caches that fill up on the way as if "
-    f"they never did. Flat means at most {TARGET:g} times."
+    "Peak resident memory (VmHWM) of the coordinator's process, without its children. Library: functions that do "
+    f"nothing, {FEW} and {MANY:,}, compared with a process pool. Command: one run of {ITEMS:,} real items at "
+    f"`--parallel {PARALLEL}`, read when {', '.join(f'{mark:,}' for mark in MARKS)} items had ended, and at its end, "
+    f"when the summary of all items is made. {MANY:,} items would take too long. So the growth over the second half "
+    f"and the share of the summary are extrapolated linearly to {MANY:,}, as if caches that fill up on the way never "
+    f"did. Flat means at most {TARGET:g} times."
 )
 LIBRARY = """\
 import sys
@@ -64,14 +64,29 @@ def measure() -> Result:
             pool[1] / pool[0],
             "ProcessPoolExecutor",
         ),
-        Figure(f"coordinator memory, command, {ITEMS:,} over {FEW} items", end / few, "x"),
-        Figure(f"coordinator memory, command, {MANY:,} (carried on) over {FEW} items", carried_on / few, "x", TARGET),
-        Figure("growth of the coordinator's memory while it runs, command", growth, "bytes an item"),
-        Figure("memory for the summary at the end, command", for_summary, "bytes an item"),
+        Figure(
+            f"coordinator memory, command, {ITEMS:,} over {FEW} items", end / few, "x"
+        ),
+        Figure(
+            f"coordinator memory, command, {MANY:,} (carried on) over {FEW} items",
+            carried_on / few,
+            "x",
+            TARGET,
+        ),
+        Figure(
+            "growth of the coordinator's memory while it runs, command",
+            growth,
+            "bytes an item",
+        ),
+        Figure(
+            "memory for the summary at the end, command", for_summary, "bytes an item"
+        ),
     ]
     facts = {
         "library_mb": [_megabytes(peak) for peak in library],
-        "library_growth_bytes_per_task": round((library[1] - library[0]) / (MANY - FEW)),
+        "library_growth_bytes_per_task": round(
+            (library[1] - library[0]) / (MANY - FEW)
+        ),
         "process_pool_mb": [_megabytes(peak) for peak in pool],
         "command_mb": {str(mark): _megabytes(peak) for mark, peak in peaks.items()},
         "command_mb_at_the_end": _megabytes(end),
@@ -87,7 +102,9 @@ def measure_program(program: str, count: int) -> int:
 
 
 def measure_command(place: Scene) -> tuple[Mapping[int, int], int]:
-    """Return the coordinator's peak by how many items had ended, and at the end, in one run of all."""
+    """Return the coordinator's peak by how many items had ended, and at the end, in one
+    run of all.
+    """
     peaks: dict[int, int] = {}
     records = place.home / "items"
     next_look = 0.0

@@ -1,4 +1,6 @@
-"""Measure how many lines a second are prefixed and logged, against GNU parallel on the same producers."""
+"""Measure how many lines a second are prefixed and logged, against GNU parallel on the
+same producers.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from agentos.console import Console
+from agentos.run.console import Console
+from tests.run.console.piped import Piped
 
 _ROUNDS = 3
 _TEXT = "x" * 78
@@ -20,7 +23,9 @@ _TEXT = "x" * 78
 def main(argv: list[str] | None = None) -> int:
     """Print one JSON object with the best figures of alternating rounds."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--lines", type=int, default=1_000_000, help="lines a producer writes")
+    parser.add_argument(
+        "--lines", type=int, default=1_000_000, help="lines a producer writes"
+    )
     parser.add_argument("--producers", type=int, default=4)
     options = parser.parse_args(argv)
     total = options.lines * options.producers
@@ -46,15 +51,25 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def time_console(lines: int, producers: int) -> float:
-    """Return the seconds that a Console with logs needs for the output of `producers` processes."""
+    """Return the seconds that a Console with logs needs for the output of `producers`
+    processes.
+    """
     with tempfile.TemporaryDirectory() as folder, _drain() as drain:
         assert drain.stdin is not None
         begin = time.perf_counter()
         console = Console(stdout=drain.stdin.fileno(), environ=os.environ)
         with console:
-            captures = [console.capture(f"LLD-{n}", Path(folder) / f"LLD-{n}.log") for n in range(producers)]
+            captures = [
+                Piped(console, f"LLD-{n}", Path(folder) / f"LLD-{n}.log")
+                for n in range(producers)
+            ]
             workers = [
-                subprocess.Popen(_producer(lines), shell=True, stdout=capture.stdout, stderr=capture.stderr)
+                subprocess.Popen(
+                    _producer(lines),
+                    shell=True,
+                    stdout=capture.stdout,
+                    stderr=capture.stderr,
+                )
                 for capture in captures
             ]
             for capture in captures:
@@ -64,34 +79,53 @@ def time_console(lines: int, producers: int) -> float:
                 capture.wait_drained()
             console.close(timeout=60)
         seconds = time.perf_counter() - begin
-        written = sum((Path(folder) / f"LLD-{n}.log").stat().st_size for n in range(producers))
+        written = sum(
+            (Path(folder) / f"LLD-{n}.log").stat().st_size for n in range(producers)
+        )
     assert written == lines * producers * (len(_TEXT) + 1), "the logs are not complete"
     return seconds
 
 
 def time_parallel(lines: int, producers: int) -> float:
-    """Return the seconds that GNU parallel needs to tag the same lines, without logs."""
+    """Return the seconds that GNU parallel needs to tag the same lines, without
+    logs.
+    """
     labels = [f"LLD-{n}" for n in range(producers)]
-    command = ["parallel", "--will-cite", "--tag", "--line-buffer", "-j", str(producers)]
+    command = [
+        "parallel",
+        "--will-cite",
+        "--tag",
+        "--line-buffer",
+        "-j",
+        str(producers),
+    ]
     with _drain() as drain:
         begin = time.perf_counter()
-        subprocess.run([*command, _producer(lines) + " #{}", ":::", *labels], stdout=drain.stdin, check=True)
+        subprocess.run(
+            [*command, _producer(lines) + " #{}", ":::", *labels],
+            stdout=drain.stdin,
+            check=True,
+        )
         return time.perf_counter() - begin
 
 
 def measure_latency(pings: int = 200) -> dict[str, float]:
-    """Return how long one worker's line takes to a reader while another worker floods."""
+    """Return how long one worker's line takes to a reader while another worker
+    floods.
+    """
     delays = []
     command = ["grep", "--line-buffered", "-F", "[PING]"]
     with (
         tempfile.TemporaryDirectory() as folder,
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as reader,
+        subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as reader,
     ):
         assert reader.stdin is not None
         assert reader.stdout is not None
         with Console(stdout=reader.stdin.fileno(), environ=os.environ) as console:
-            flood = console.capture("FLOOD", Path(folder) / "FLOOD.log")
-            ping = console.capture("PING", Path(folder) / "PING.log")
+            flood = Piped(console, "FLOOD", Path(folder) / "FLOOD.log")
+            ping = Piped(console, "PING", Path(folder) / "PING.log")
             worker = subprocess.Popen(["yes", _TEXT], stdout=flood.stdout)
             flood.close_write_ends()
             for _ in range(pings):
@@ -103,7 +137,10 @@ def measure_latency(pings: int = 200) -> dict[str, float]:
             worker.wait()
             ping.close_write_ends()
     delays.sort()
-    return {"median": round(delays[pings // 2] * 1000, 2), "max": round(delays[-1] * 1000, 2)}
+    return {
+        "median": round(delays[pings // 2] * 1000, 2),
+        "max": round(delays[-1] * 1000, 2),
+    }
 
 
 def _producer(lines: int) -> str:

@@ -1,4 +1,6 @@
-"""A repository full of issues, a home of its own, and commands that are watched from outside while they run."""
+"""A repository full of issues, a home of its own, and commands that are watched from
+outside while they run.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ class Scene:
     environ: Mapping[str, str]
 
     def start(self, *command: str) -> subprocess.Popen[bytes]:
-        """Start a command; what it prints goes to a file, as the speed of a reader is not the question."""
+        """Start a command; what it prints goes to a file, as the speed of a reader is
+        not the question.
+        """
         with open(self.repo.parent / "output.txt", "wb") as output:
             return subprocess.Popen(
                 [find_program(command[0]), *command[1:]],
@@ -46,12 +50,16 @@ class Scene:
         """Run a command to its end; anything but success ends the benchmark."""
         return self.finish(self.start(*command))
 
-    def finish(self, process: subprocess.Popen[bytes], look: Callable[[], None] = lambda: None) -> Observed:
+    def finish(
+        self, process: subprocess.Popen[bytes], look: Callable[[], None] = lambda: None
+    ) -> Observed:
         """Wait for a command that was started, as `run` does."""
         observed = watch(process, look)
         if observed.code != 0:
             text = (self.repo.parent / "output.txt").read_text("utf-8", "replace")
-            raise RuntimeError(f"{process.args!r} ended with {observed.code}:\n{text[-2000:]}")
+            raise RuntimeError(
+                f"{process.args!r} ended with {observed.code}:\n{text[-2000:]}"
+            )
         return observed
 
     def reset(self) -> None:
@@ -87,7 +95,9 @@ def scene(issues: int) -> Iterator[Scene]:
         repo, home = Path(folder, "repo"), Path(folder, "home")
         (repo / "docs" / "issues").mkdir(parents=True)
         for number in range(1, issues + 1):
-            (repo / "docs" / "issues" / f"{number}-export.md").write_text(ISSUE.format(number=number), "utf-8")
+            (repo / "docs" / "issues" / f"{number}-export.md").write_text(
+                ISSUE.format(number=number), "utf-8"
+            )
         yield Scene(repo, home, clean_environment(Path(folder)))
 
 
@@ -107,11 +117,17 @@ def find_program(name: str) -> str:
     return str(program) if program.exists() else name
 
 
-def watch(process: subprocess.Popen[bytes], look: Callable[[], None] = lambda: None) -> Observed:
-    """Wait for the end of a process and note what it used itself; `look` is called now and then meanwhile."""
+def watch(
+    process: subprocess.Popen[bytes], look: Callable[[], None] = lambda: None
+) -> Observed:
+    """Wait for the end of a process and note what it used itself; `look` is called now
+    and then meanwhile.
+    """
     began, start = time.time(), time.monotonic()
     peak = 0
-    while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+    while (
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+    ):
         peak = max(peak, peak_memory(process.pid))
         look()
         time.sleep(LOOK_EVERY)
@@ -121,33 +137,51 @@ def watch(process: subprocess.Popen[bytes], look: Callable[[], None] = lambda: N
 
 
 def peak_memory(pid: int) -> int:
-    """Return the most memory that a running process has had resident, 0 when it is gone."""
+    """Return the most memory that a running process has had resident, 0 when it is
+    gone.
+    """
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:
         return 0
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM")), 0)
+    return next(
+        (int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM")), 0
+    )
 
 
 def cpu_seconds(pid: int) -> float:
-    """Return the processor time of a process without its children; works until it is reaped."""
+    """Return the processor time of a process without its children; works until it is
+    reaped.
+    """
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def time_command(command: Sequence[str], environ: Mapping[str, str], cwd: Path) -> float:
-    """Return the seconds from start to end of a command that must succeed; its output is thrown away."""
+def time_command(
+    command: Sequence[str], environ: Mapping[str, str], cwd: Path
+) -> float:
+    """Return the seconds from start to end of a command that must succeed; its output
+    is thrown away.
+    """
     start = time.perf_counter()
-    subprocess.run(command, env=dict(environ), cwd=cwd, stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(
+        command, env=dict(environ), cwd=cwd, stdout=subprocess.DEVNULL, check=True
+    )
     return time.perf_counter() - start
 
 
-def wait_for_text(place: Scene, process: subprocess.Popen[bytes], text: str, times: int) -> None:
-    """Wait until a running command has printed a text so often; one that does not is ended and quoted."""
+def wait_for_text(
+    place: Scene, process: subprocess.Popen[bytes], text: str, times: int
+) -> None:
+    """Wait until a running command has printed a text so often; one that does not is
+    ended and quoted.
+    """
     deadline = time.monotonic() + PATIENCE
     output = place.repo.parent / "output.txt"
     while (printed := output.read_text("utf-8", "replace")).count(text) < times:
         if time.monotonic() > deadline or process.poll() is not None:
             process.kill()
-            raise RuntimeError(f"{text} was not printed {times} times (exit {process.wait()}):\n{printed[-2000:]}")
+            raise RuntimeError(
+                f"{text} was not printed {times} times (exit {process.wait()}):\n{printed[-2000:]}"
+            )
         time.sleep(LOOK_EVERY)

@@ -1,4 +1,6 @@
-"""How much of what rate limits allow do many calls get, and how often are they refused?"""
+"""How much of what rate limits allow do many calls get, and how often are they
+refused?
+"""
 
 from __future__ import annotations
 
@@ -39,23 +41,24 @@ REFUSED = 0.02
 STRATEGIES = ("simple-shuffle", "usage-based-routing-v2")
 PATIENCE = 600.0
 METHOD = (
-    f"{ITEMS} items with {CALLS} calls each (draft, review, second draft; 1,800 to 3,900 tokens), asked one after the "
-    f"other by {ASKERS} askers at a time, of a server in a process of its own with 3 quota groups of one key each. A "
-    f"minute lasts {WINDOW:g} s; in it one group takes {CALLS_A_WINDOW} requests, one the tokens of {CALLS_A_WINDOW} "
-    "average calls, the third is held back by both. The server counts over a sliding window: a request and its input "
-    f"from arrival, its output from its end; a call takes {LATENCY:g} s and its output at {TOKENS_PER_SECOND:,.0f} "
-    "tokens/s. All figures are of the server's ledger. Time over what the limits ask for: the calls that a window "
-    "allows (of each group its requests, or its tokens over the mean size of its calls, whichever is less) over the "
-    "calls that arrived and were answered in a window, on average over all windows of the steady phase, wherever they "
-    "begin; that phase lasts from one window after the first arrival to one window before the last. No requests limit "
-    f"lets this be below 1, and {1 / THROUGHPUT:.3f} is {THROUGHPUT:.0%} of what the limits allow. Over the limit: the "
-    "most requests, also refused ones, or tokens that any window saw of a group, over its limit. Ours is the real "
-    "gateway with pool and journal on disk and the official SDKs, loaded before the start: first with the limits in "
-    "keys.toml, then told by the answers' headers alone, then with Gemini, which tells nothing, so that they are "
-    "learned. Instead: the openai SDK with the keys by "
-    f"turns and waits of {FIRST_WAIT:g} s, doubled up to {LONGEST_WAIT:g} s, half of it by chance, after a 429; and "
-    f"LiteLLM's Router with rpm and tpm declared, {RETRIES} retries and a cooldown of {COOLDOWN:g} s, what it gives up "
-    "being asked again after 1 s. All these times, and the minutes by which LiteLLM counts, are scaled like the minute."
+    f"{ITEMS} items with {CALLS} calls each (draft, review, second draft; 1,800 to 3,900 tokens), made one after the "
+    f"other by {ASKERS} askers at a time, to a server in its own process with 3 quota groups of one key each. A "
+    f"minute lasts {WINDOW:g} s. In that time one group accepts {CALLS_A_WINDOW} requests, one accepts the tokens of "
+    f"{CALLS_A_WINDOW} average calls, and the third is limited by both. The server counts over a sliding window: a "
+    f"request and its input from its arrival, its output from its end. A call takes {LATENCY:g} s, plus its output "
+    f"at {TOKENS_PER_SECOND:,.0f} tokens/s. All figures come from the server's ledger. Time over what the limits ask "
+    "for: the calls that a window allows (for each group its requests, or its tokens divided by the mean size of "
+    "its calls, whichever is less) divided by the calls that arrived and were answered in a window. This is the "
+    "average over all windows of the steady phase, wherever they start; that phase lasts from one window after the "
+    "first arrival to one window before the last. With a limit on requests this cannot be below 1, and "
+    f"{1 / THROUGHPUT:.3f} is {THROUGHPUT:.0%} of what the limits allow. Over the limit: the most requests "
+    "(including refused ones) or tokens of a group in any window, divided by its limit. AgentOS is the real gateway "
+    "with pool and journal on disk and the official SDKs, loaded before the start: first with the limits in "
+    "keys.toml, then with limits only from the headers of answers, then with Gemini, which reports none, so that "
+    "they are learned. Compared with the openai SDK, which uses the keys in turn and after a 429 waits "
+    f"{FIRST_WAIT:g} s, doubled up to {LONGEST_WAIT:g} s, half of it random; and with LiteLLM's Router with rpm and "
+    f"tpm declared, {RETRIES} retries and a cooldown of {COOLDOWN:g} s, where calls that it gives up are made again "
+    "after 1 s. All these times, and the minutes by which LiteLLM counts, are scaled like the minute."
 )
 
 
@@ -87,25 +90,37 @@ def main() -> int:
 
 
 def measure() -> Result:
-    """Run ours with limits declared, told and learned, then the others against the same server."""
+    """Run ours with limits declared, told and learned, then the others against the same
+    server.
+    """
     items = make_items()
     limits = make_limits(mean_tokens(items))
     plan = Plan(items, limits)
     with tempfile.TemporaryDirectory(prefix="agentos-benchmark-") as name:
         folder = Path(name)
         ours = {
-            "limits declared": plan.run(folder / "declared", "gateway", is_declared=True),
+            "limits declared": plan.run(
+                folder / "declared", "gateway", is_declared=True
+            ),
             f"limits declared, {MANY_ASKERS} askers": plan.run(
                 folder / "many", "gateway", is_declared=True, askers=MANY_ASKERS
             ),
             "limits told by headers": plan.run(folder / "told", "gateway"),
-            "limits learned": plan.run(folder / "learned", "gateway", provider="gemini"),
+            "limits learned": plan.run(
+                folder / "learned", "gateway", provider="gemini"
+            ),
         }
         others = {"keys by turns with back-off": plan.run(folder / "turns", "turns")}
         routed, obstacle = run_litellm(plan, folder)
     others |= routed
-    figures = [figure for name, sight in ours.items() for figure in _figures(name, sight, others)]
-    facts: dict[str, Any] = {name: _facts(sight) for name, sight in (ours | others).items()}
+    figures = [
+        figure
+        for name, sight in ours.items()
+        for figure in _figures(name, sight, others)
+    ]
+    facts: dict[str, Any] = {
+        name: _facts(sight) for name, sight in (ours | others).items()
+    }
     if obstacle:
         facts["LiteLLM"] = f"not measured: {obstacle}"
     return Result(__doc__ or "", METHOD, figures, facts)
@@ -130,14 +145,26 @@ class Plan:
         strategy: str = "",
     ) -> Sight:
         """Let askers of one way ask everything of a fresh server."""
-        with ScenarioProcess(make_script(self.items, self.limits), folder / "server") as server:
+        with ScenarioProcess(
+            make_script(self.items, self.limits), folder / "server"
+        ) as server:
             home = folder / "home"
             home.mkdir(mode=0o700)
-            write_keys(home / "keys.toml", provider, server.url, self.limits, is_declared=is_declared)
+            write_keys(
+                home / "keys.toml",
+                provider,
+                server.url,
+                self.limits,
+                is_declared=is_declared,
+            )
             path = folder / "plan.json"
             told = {
-                "items": [[asdict(question) for question in item] for item in self.items],
-                "keys": [asdict(group) | {"secret": group.secret} for group in self.limits],
+                "items": [
+                    [asdict(question) for question in item] for item in self.items
+                ],
+                "keys": [
+                    asdict(group) | {"secret": group.secret} for group in self.limits
+                ],
                 "url": server.url,
                 "provider": provider,
                 "model": MODELS[provider],
@@ -158,11 +185,15 @@ class Plan:
                     check=False,
                 )
             if ended.returncode != 0:
-                raise RuntimeError(f"{way} ended with {ended.returncode}: {(folder / 'said.txt').read_text()[-2000:]}")
+                raise RuntimeError(
+                    f"{way} ended with {ended.returncode}: {(folder / 'said.txt').read_text()[-2000:]}"
+                )
             return observe(server.ledger, self.limits, json.loads(ended.stdout))
 
 
-def write_keys(path: Path, provider: str, url: str, limits: Sequence[Limits], *, is_declared: bool) -> None:
+def write_keys(
+    path: Path, provider: str, url: str, limits: Sequence[Limits], *, is_declared: bool
+) -> None:
     """Write a key file, with or without what the groups are limited to."""
     base_url = f"{url}/v1" if provider == "openai" else url
     tables = []
@@ -176,20 +207,32 @@ def write_keys(path: Path, provider: str, url: str, limits: Sequence[Limits], *,
     path.chmod(0o600)
 
 
-def observe(ledger: Ledger, limits: Sequence[Limits], asked: Mapping[str, Any]) -> Sight:
+def observe(
+    ledger: Ledger, limits: Sequence[Limits], asked: Mapping[str, Any]
+) -> Sight:
     """Work out of a ledger how well its limits were used."""
     admitted = sorted(ledger.admitted(), key=lambda entry: entry.clock)
     first, last = admitted[0].clock, admitted[-1].clock
     begin, end = first + WINDOW, last - WINDOW
     fill = a_window = 0.0
     for group in limits:
-        own = [entry for entry in admitted if entry.group == group.name and begin <= entry.clock < end]
+        own = [
+            entry
+            for entry in admitted
+            if entry.group == group.name and begin <= entry.clock < end
+        ]
         sizes = [entry.input_tokens + entry.output_tokens for entry in own]
         a_window += group.allowed(sum(sizes) / len(sizes)) if sizes else group.requests
         fill += average_fill([entry.clock for entry in own], begin, end)
     peaks = {group.name: ledger.most_in_window(group.name) for group in limits}
-    over = {f"{group.name}, requests": peaks[group.name].offered / group.requests for group in limits}
-    over |= {f"{group.name}, tokens": peaks[group.name].tokens / group.tokens for group in limits}
+    over = {
+        f"{group.name}, requests": peaks[group.name].offered / group.requests
+        for group in limits
+    }
+    over |= {
+        f"{group.name}, tokens": peaks[group.name].tokens / group.tokens
+        for group in limits
+    }
     refusals = [entry for entry in ledger.calls() if entry.status == 429]
     return Sight(
         slowness=a_window / fill,
@@ -206,24 +249,35 @@ def observe(ledger: Ledger, limits: Sequence[Limits], asked: Mapping[str, Any]) 
 
 
 def average_fill(times: Sequence[float], begin: float, end: float) -> float:
-    """Return how many of these times a window between begin and end has on average, over all places it can be at."""
-    in_windows = sum(max(0.0, min(time + WINDOW, end) - max(time, begin + WINDOW)) for time in times)
+    """Return how many of these times a window between begin and end has on average,
+    over all places it can be at.
+    """
+    in_windows = sum(
+        max(0.0, min(time + WINDOW, end) - max(time, begin + WINDOW)) for time in times
+    )
     return in_windows / (end - begin - WINDOW)
 
 
 def run_litellm(plan: Plan, folder: Path) -> tuple[dict[str, Sight], str]:
-    """Run LiteLLM's Router with each strategy; say what could not be measured, and why."""
+    """Run LiteLLM's Router with each strategy; say what could not be measured, and
+    why.
+    """
     place = folder / "environment"
     python = str(place / "bin" / "python")
     try:
-        for command in ([sys.executable, "-m", "venv", str(place)], [python, "-m", "pip", "install", "-q", "litellm"]):
+        for command in (
+            [sys.executable, "-m", "venv", str(place)],
+            [python, "-m", "pip", "install", "-q", "litellm"],
+        ):
             subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
     except (OSError, subprocess.SubprocessError) as error:
         return {}, f"it could not be installed ({type(error).__name__})"
     sights = {}
     for strategy in STRATEGIES:
         try:
-            sights[f"LiteLLM, {strategy}"] = plan.run(folder / strategy, "litellm", python=python, strategy=strategy)
+            sights[f"LiteLLM, {strategy}"] = plan.run(
+                folder / strategy, "litellm", python=python, strategy=strategy
+            )
         except (RuntimeError, subprocess.TimeoutExpired) as error:
             return sights, f"{strategy} did not come to its end ({str(error)[-300:]})"
     return sights, ""
@@ -255,7 +309,14 @@ def _figures(name: str, sight: Sight, others: Mapping[str, Sight]) -> list[Figur
             least_refused,
             f"{sight.refusals} of {sight.answered + sight.refusals}",
         ),
-        Figure(f"most in any window over the limit, {name}", sight.over, "x", most, others[nearest].over, nearest),
+        Figure(
+            f"most in any window over the limit, {name}",
+            sight.over,
+            "x",
+            most,
+            others[nearest].over,
+            nearest,
+        ),
     ]
 
 
@@ -268,7 +329,9 @@ def _facts(sight: Sight) -> dict[str, Any]:
         "answered": sight.answered,
         "refused": sight.refusals,
         "steady_windows": round(sight.steady_windows, 2),
-        "over_the_limit": {name: round(value, 3) for name, value in sight.over_by.items()},
+        "over_the_limit": {
+            name: round(value, 3) for name, value in sight.over_by.items()
+        },
         "given_up_by_the_router": sight.asked["given_up"],
         "askers_cpu_seconds": round(sight.asked["cpu_seconds"], 2),
     }

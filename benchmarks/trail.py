@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from agentos.report.audit import read_audit
+from agentos.run.report.audit import read_audit
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +26,17 @@ class ItemTimes:
 
 def read_items(run_folder: Path) -> list[ItemTimes]:
     """Return the items of a run in the order of their numbers."""
-    return sorted((_read_item(path) for path in run_folder.glob("workflow-audit-*.jsonl")), key=lambda item: item.item)
+    return sorted(
+        (_read_item(path) for path in run_folder.glob("workflow-audit-*.jsonl")),
+        key=lambda item: item.item,
+    )
 
 
 def read_workers(trail: Path) -> list[int]:
     """Return the process ids of the workers that an item has had."""
-    return [int(event["pid"]) for event in _select(list(read_audit(trail)), "worker-ready")]
+    return [
+        int(event["pid"]) for event in _select(list(read_audit(trail)), "worker-ready")
+    ]
 
 
 def _read_item(path: Path) -> ItemTimes:
@@ -43,8 +48,12 @@ def _read_item(path: Path) -> ItemTimes:
         began=ended - end["seconds"],
         ended=ended,
         calls=tuple(event["seconds"] for event in _select(events, "call")),
-        worker_ready=tuple(event["milliseconds"] for event in _select(events, "worker-ready")),
-        worker_cpu=sum(event["cpu_seconds"] for event in _select(events, "worker-exited")),
+        worker_ready=tuple(
+            event["milliseconds"] for event in _select(events, "worker-ready")
+        ),
+        worker_cpu=sum(
+            event["cpu_seconds"] for event in _select(events, "worker-exited")
+        ),
     )
 
 

@@ -13,16 +13,28 @@ from hypothesis import settings
 
 from tests.support import World, build_world
 
-# Nothing is timed here: how long an example takes is a matter of what else the machine does.
+# Nothing is timed here: how long an example takes is a matter of what else the machine
+# does.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 
 def pytest_configure() -> None:
-    """Hear signals again: where tests run in several processes, or under nohup, commands would inherit deafness."""
+    """Hear signals again: where tests run in several processes, or under nohup,
+    commands would inherit deafness.
+    """
     with suppress(ValueError):
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what starts whole commands as slow, and what injects faults as such."""
+    for item in items:
+        if "commands" in item.path.parts:
+            item.add_marker("slow")
+        if "faults" in item.path.parts:
+            item.add_marker("fault")
 
 
 @pytest.fixture

@@ -1,9 +1,12 @@
-"""What the tests of commands share: a repository, a home, and real processes that are watched as they run."""
+"""What the tests of commands share: a repository, a home, and real processes that are
+watched as they run.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import os
 import re
 import shutil
@@ -15,13 +18,18 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import quote
 
 import psutil
 
-from agentos.workflows.prompts import load_prompt, render_prompt
+from agentos.kinds import Kind
+from agentos.workflows.prompts.rendering import load_prompt, render_prompt
+from tests.stand_in import record_answers
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
+DRAFTERS = {"lld-workflow", "issue-workflow", "run_requirements_workflow.py"}
+BUILDERS = {"implement-workflow", "run_implement_from_lld.py"}
 KEPT = ("LANG", "LC_ALL", "TMPDIR", "TERM")
 """What commands of a test keep of the environment."""
 PATIENCE = 120.0
@@ -67,25 +75,79 @@ class World:
     repo: Path
     home: Path
     environ: Mapping[str, str]
+    is_recorded: bool = True
+    """Whether workflows that name no model are given recorded answers, which approve;
+    without them the rules of offline make skeletons.
+    """
 
-    def run(self, *command: str, environ: Mapping[str, str] | None = None, cwd: Path | None = None) -> Finished:
+    def run(
+        self,
+        *command: str,
+        environ: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+    ) -> Finished:
         """Run a command to its end."""
         with self.start(*command, environ=environ, cwd=cwd) as running:
             return running.finish()
 
-    def start(self, *command: str, environ: Mapping[str, str] | None = None, cwd: Path | None = None) -> Running:
+    def start(
+        self,
+        *command: str,
+        environ: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+    ) -> Running:
         """Start a command in a session of its own."""
+        if self.is_recorded:
+            command = self.with_answers(*command)
         program = BIN / command[0]
         argv = [str(program) if program.exists() else command[0], *command[1:]]
         return Running(argv, {**self.environ, **(environ or {})}, cwd or self.repo)
+
+    def with_answers(self, *command: str) -> tuple[str, ...]:
+        """Return a workflow's command with recorded answers for its models."""
+        models = [
+            value
+            for flag, value in itertools.pairwise(command)
+            if flag in ("--drafter", "--reviewer")
+        ]
+        if any("answers=" in model for model in models):
+            return command
+        if not all(model.startswith("offline") for model in models):
+            return command
+        programs = {Path(word).name for word in command}
+        if command[:2] in (("agentos", "lld"), ("agentos", "issue")):
+            programs |= DRAFTERS
+        if programs & BUILDERS:
+            folder = self.repo / ".agentos" / "recorded"
+        elif programs & DRAFTERS:
+            folder = self.repo.parent / f"{self.repo.name}-recorded"
+            record_answers(self.repo, folder)
+        else:
+            return command
+        if not folder.is_dir():
+            return command
+        words = list(command)
+        answers = f"answers={quote(str(folder))}"
+        for flag in ("--drafter", "--reviewer"):
+            place = words.index(flag) + 1 if flag in words else 0
+            if place:
+                joint = "," if ":" in words[place] else ":"
+                words[place] += f"{joint}{answers}"
+            else:
+                words += [flag, f"offline:{answers}"]
+        return tuple(words)
 
     def artefacts(self) -> dict[str, str]:
         """Return the hash of every file under docs but the inputs, dates aside."""
         found = {}
         for path in sorted((self.repo / "docs").rglob("*")):
             relative = path.relative_to(self.repo).as_posix()
-            if path.is_file() and not relative.startswith(("docs/issues/", "docs/briefs/")):
-                text = re.sub(r"\d{4}-\d\d-\d\d(T[\d:]+Z)?", "DATE", path.read_text("utf-8"))
+            if path.is_file() and not relative.startswith(
+                ("docs/issues/", "docs/briefs/")
+            ):
+                text = re.sub(
+                    r"\d{4}-\d\d-\d\d(T[\d:]+Z)?", "DATE", path.read_text("utf-8")
+                )
                 found[relative] = hashlib.sha256(text.encode()).hexdigest()
         return found
 
@@ -106,8 +168,16 @@ class World:
         return sorted((self.home / "logs" / "parallel").iterdir())
 
 
-def build_world(folder: Path, issues: int = 3, briefs: int = 0, name: str = "repo", home: str = "home") -> World:
-    """Make a repository with numbered issues and briefs below a folder, and an environment without the user's own."""
+def build_world(
+    folder: Path,
+    issues: int = 3,
+    briefs: int = 0,
+    name: str = "repo",
+    home: str = "home",
+) -> World:
+    """Make a repository with numbered issues and briefs below a folder, and an
+    environment without the user's own.
+    """
     repo = folder / name
     for kind, count, template in (("issues", issues, ISSUE), ("briefs", briefs, BRIEF)):
         (repo / "docs" / kind).mkdir(parents=True, exist_ok=True)
@@ -162,7 +232,10 @@ class Running:
         )
         self.threads = [
             threading.Thread(target=self._collect, args=(stream, lines), daemon=True)
-            for stream, lines in ((self.process.stdout, self.out), (self.process.stderr, self.err))
+            for stream, lines in (
+                (self.process.stdout, self.out),
+                (self.process.stderr, self.err),
+            )
         ]
         for thread in self.threads:
             thread.start()
@@ -185,14 +258,21 @@ class Running:
         expression = re.compile(pattern)
 
         def is_there() -> bool:
-            return sum(bool(expression.search(line)) for line in [*self.out, *self.err]) >= times
+            return (
+                sum(bool(expression.search(line)) for line in [*self.out, *self.err])
+                >= times
+            )
 
         deadline = time.monotonic() + PATIENCE
         with self.changed:
             while not is_there():
                 left = deadline - time.monotonic()
-                assert left > 0, f"{pattern!r} was not printed; printed was:\n{self.text}"
-                assert self.process.poll() is None or any(t.is_alive() for t in self.threads), self.text
+                assert left > 0, (
+                    f"{pattern!r} was not printed; printed was:\n{self.text}"
+                )
+                assert self.process.poll() is None or any(
+                    t.is_alive() for t in self.threads
+                ), self.text
                 self.changed.wait(min(left, 0.5))
 
     def ends_within(self, seconds: float) -> bool:
@@ -205,7 +285,9 @@ class Running:
 
     def finish(self, patience: float = PATIENCE) -> Finished:
         """Wait for the end."""
-        assert self.ends_within(patience), f"did not end; {self._describe_threads()}; printed was:\n{self.text}"
+        assert self.ends_within(patience), (
+            f"did not end; {self._describe_threads()}; printed was:\n{self.text}"
+        )
         code = self.process.returncode
         seconds = time.monotonic() - self.started
         for thread in self.threads:
@@ -224,9 +306,13 @@ class Running:
             return []
 
     def workers(self) -> list[psutil.Process]:
-        """Return the worker processes that have work: not the fork server, not those that wait for work."""
+        """Return the worker processes that have work: not the fork server, not those
+        that wait for work.
+        """
         return [
-            process for process in self.descendants() if _is_child_of_another(process, self.pid) and _has_work(process)
+            process
+            for process in self.descendants()
+            if _is_child_of_another(process, self.pid) and _has_work(process)
         ]
 
     def _describe_threads(self) -> str:
@@ -234,8 +320,14 @@ class Running:
         found = []
         for task in Path(f"/proc/{self.pid}/task").glob("*"):
             with contextlib.suppress(OSError):
-                found.append(f"{(task / 'comm').read_text().strip()}: {(task / 'wchan').read_text()}")
-        signals = [line for line in Path(f"/proc/{self.pid}/status").read_text().splitlines() if line[:3] == "Sig"]
+                found.append(
+                    f"{(task / 'comm').read_text().strip()}: {(task / 'wchan').read_text()}"
+                )
+        signals = [
+            line
+            for line in Path(f"/proc/{self.pid}/status").read_text().splitlines()
+            if line[:3] == "Sig"
+        ]
         return ", ".join([*found, *signals])
 
     @property
@@ -290,14 +382,20 @@ def _is_there(process: psutil.Process) -> bool:
 
 def fill_prompt(workflow: str, role: str, **inputs: str) -> str:
     """Return a prompt of a workflow, in which what is not given is empty."""
-    package = f"agentos.workflows.{workflow}"
+    package = Kind(workflow).record.package
     declared, _ = load_prompt(package, role)
     return render_prompt(package, role, {**dict.fromkeys(declared, ""), **inputs})
 
 
 def find_claudes() -> list[str]:
-    """Return the genuine claude commands: those that the environment names, else the one on the path."""
-    named = [name for name in os.environ.get("AGENTOS_CLAUDE_COMMANDS", "").split(":") if name]
+    """Return the genuine claude commands: those that the environment names, else the
+    one on the path.
+    """
+    named = [
+        name
+        for name in os.environ.get("AGENTOS_CLAUDE_COMMANDS", "").split(":")
+        if name
+    ]
     if named:
         # One that is not there is let fail, as it was asked for.
         return [shutil.which(name) or name for name in named]
@@ -312,8 +410,15 @@ NO_CLAUDE = (
 
 
 def ended_by(code: int, number: int) -> bool:
-    """Tell whether an exit code means death by that signal, as the system or as a shell says it."""
+    """Tell whether an exit code means death by that signal, as the system or as a shell
+    says it.
+    """
     return code in (-number, 128 + number)
 
 
-SIGINT, SIGTERM, SIGHUP, SIGKILL = signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL
+SIGINT, SIGTERM, SIGHUP, SIGKILL = (
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGKILL,
+)

@@ -1,165 +1,201 @@
-"""`agentos answer`: see what a reviewer asked, and put the answer in."""
+"""`agentos answer`: show a reviewer's questions and answer them."""
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import shlex
 import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from agentos.cli.holding import held
-from agentos.cli.parser import Parser
-from agentos.cli.repository import repository_of
+from agentos.backlog.inbox.answered import ANSWERS_LIMIT
+from agentos.backlog.selection import normalize_id
+from agentos.cli.command import (
+    Arguments,
+    Parser,
+)
+from agentos.cli.command_line import command_line
 from agentos.documents.answers import Answer, parse_answers, render_answers
 from agentos.errors import BadInput, UsageError
-from agentos.files import SHARED_FILE, is_inside, read_regular, write_atomically
-from agentos.home import Home, home_path, repository_key
-from agentos.inbox.answered import ANSWERS_LIMIT
-from agentos.places import answers_path
-from agentos.plan.selection import normalise_id
-from agentos.records import Record, read_record
-from agentos.redaction import redact_json
-from agentos.task import State, Task, Workflow
-from agentos.untrusted import print_clean
+from agentos.item import Item, State
+from agentos.kinds import installed_kinds
+from agentos.repository.paths import answers_path
+from agentos.state.files import SHARED_FILE, is_inside, read_regular, write_atomically
+from agentos.state.records import ItemRecord, read_record
 
-LONGEST = 20_000
-COMMANDS = {
-    Workflow.LLD: "lld-workflow",
-    Workflow.ISSUE: "issue-workflow",
-    Workflow.IMPLEMENTATION: "implement-workflow",
-}
+MAX_CHARACTERS = 20_000
 
 
 def add_arguments(parser: Parser) -> None:
-    """Declare what the command takes."""
-    parser.add_argument("item", metavar="ITEM", help="the item's id, such as 42, or its label, such as LLD-42")
-    given = parser.add_mutually_exclusive_group()
-    given.add_argument("--text", help="the answer")
-    given.add_argument("--file", type=Path, metavar="FILE", help="a file with the answer; - for standard input")
-    parser.add_argument(
-        "--question", type=int, metavar="N", help="the number of the question (default: all that are open)"
+    """Add the item, the answer and the options."""
+    parser.add_argument("item", metavar="ITEM", help="an id such as 42, or LLD-42")
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--text", help="the answer")
+    group.add_argument(
+        "--file",
+        type=Path,
+        metavar="FILE",
+        help="read the answer from a file; - for standard input",
     )
+    parser.add_argument(
+        "--question",
+        type=int,
+        metavar="N",
+        help="answer only question N (default: all open questions)",
+    )
+    parser.add_common_arguments()
 
 
-def answer(args: argparse.Namespace) -> int:
-    """Show the questions of an item, or put an answer in so that the item is pending again."""
-    repository = repository_of(args)
-    home = Home(home_path(os.environ))
-    home.check_private()
-    key = repository_key(repository)
-    task, record = _find(home, key, args.item)
-    if args.text is None and args.file is None:
-        return _show(task, record, as_json=args.json)
-    text = _read_answer(args)
-    questions = _chosen(record, args.question, task)
-    with held(home, key, task, "agentos answer"):
-        path = _write(repository, task, Answer(" ".join(questions), text, _today()))
-    if args.json:
-        document = {"schema": 1, "label": task.label, "answered": list(questions), "file": path}
-        sys.stdout.write(redact_json(json.dumps(document, indent=2)) + "\n")
-    else:
-        run = shlex.join((COMMANDS[task.workflow], *_places(args, record), "--issue", task.item))
-        print_clean(f"{task.label} is pending again; the answer is in {path}. Go on with: {run}\n")
+def run(arguments: Arguments) -> int:
+    """Show the questions of an item, or save an answer so that it runs again."""
+    arguments.home.check_private()
+    item, record = _find_item(arguments)
+    questions = record.questions or (record.message,)
+    if arguments.text is None and arguments.file is None:
+        document = {"label": item.label, "questions": questions}
+        arguments.print_result(document, _render(item, questions))
+        return 0
+    text = _read_answer(arguments)
+    number = arguments.question
+    if number is not None:
+        if not 1 <= number <= len(questions):
+            raise UsageError(
+                f"--question {number}: {item.label} has questions 1 to {len(questions)}"
+            )
+        questions = (questions[number - 1],)
+    today = datetime.now(UTC).date().isoformat()
+    answer = Answer(" ".join(questions), text, today)
+    with arguments.lock(item):
+        path = _save(arguments.repository, item, answer)
+    command = _command_again(arguments, item, record)
+    line = f"{item.label} is pending again; the answer is in {path}. Continue with: "
+    line += command
+    document = {"label": item.label, "answered": questions, "file": path}
+    arguments.print_result(document, [line])
     return 0
 
 
-def _find(home: Home, key: str, name: str) -> tuple[Task, Record]:
-    """Return the item that waits for an answer under this id or label."""
-    waiting: list[tuple[Task, Record]] = []
-    ended: list[tuple[Task, Record]] = []
-    for workflow in Workflow:
-        labelled = next((other for other in Workflow if name.upper().startswith(f"{other.prefix}-")), workflow)
-        if labelled is not workflow:
+def _find_item(arguments: Arguments) -> tuple[Item, ItemRecord]:
+    """Return the item with this id or label that waits for an answer."""
+    name = arguments.item
+    key = arguments.repository_key
+    upper = name.upper()
+    every = installed_kinds()
+    kinds = [k for k in every if upper.startswith(f"{k.record.label}-")]
+    if not kinds:
+        kinds = list(every)
+    found, waiting = [], []
+    for kind in kinds:
+        item = Item(kind, normalize_id(name, kind), "")
+        paths = arguments.home.item(key, item)
+        record = read_record(paths.record)
+        if record is None:
             continue
-        task = Task(workflow, normalise_id(name, workflow), "")
-        record = read_record(home.item(key, task).record)
-        if record is not None:
-            (waiting if record.state is State.NEEDS_DISCUSSION else ended).append((task, record))
+        found.append((item, record))
+        if record.state is State.NEEDS_DISCUSSION:
+            waiting.append((item, record))
     if len(waiting) == 1:
         return waiting[0]
     if waiting:
-        labels = " or ".join(task.label for task, _ in waiting)
-        raise UsageError(f"{name}: several items wait for an answer; name it as {labels}")
-    if ended:
-        task, record = ended[0]
-        raise UsageError(f"{task.label} is {record.state}, nothing was asked; see: agentos status")
+        labels = [item.label for item, _ in waiting]
+        choice = " or ".join(labels)
+        raise UsageError(
+            f"{name}: several items wait for an answer; name it as {choice}"
+        )
+    if found:
+        item, record = found[0]
+        raise UsageError(
+            f"{item.label} is {record.state} and has no question; see: agentos status"
+        )
     raise UsageError(f"{name}: no such item has been run here; see: agentos status")
 
 
-def _places(args: argparse.Namespace, record: Record) -> tuple[str, ...]:
-    """Return the flags without which the item would not be found."""
-    repository = ("--repo", str(args.repo)) if args.repo is not None else ()
-    is_elsewhere = record.source.startswith("github:")
-    return (*repository, *(("--source", record.source.rpartition("#")[0]) if is_elsewhere else ()))
+def _render(item: Item, questions: tuple[str, ...]) -> Iterator[str]:
+    yield f"{item.label} waits for an answer:"
+    for number, text in enumerate(questions, 1):
+        # A model wrote the text: on one line it cannot look like output of AgentOS.
+        line = " ".join(text.split())
+        yield f"  {number}. {line}"
+    yield f"Answer with: agentos answer {item.label} --text '...' or --file FILE"
 
 
-def _show(task: Task, record: Record, *, as_json: bool) -> int:
-    questions = _questions(record)
-    if as_json:
-        document = {"schema": 1, "label": task.label, "questions": list(questions)}
-        sys.stdout.write(redact_json(json.dumps(document, indent=2)) + "\n")
-        return 0
-    # A question is a stranger's text: on one line it cannot pass for a line of ours.
-    asked = (f"  {number}. {' '.join(text.split())}" for number, text in enumerate(questions, 1))
-    lines = [f"{task.label} waits for an answer:", *asked]
-    lines.append(f"Answer with: agentos answer {task.label} --text '...' or --file FILE")
-    print_clean("\n".join(lines) + "\n")
-    return 0
+def _command_again(arguments: Arguments, item: Item, record: ItemRecord) -> str:
+    """Return the command that runs an answered item again.
+
+    It is the command of the run that asked: with other models the item would have
+    another outcome, and without any it would only become a skeleton.
+    """
+    program = item.kind.record.command
+    path = arguments.home.logs / record.run / "run.json"
+    try:
+        run = json.loads(read_regular(path, ANSWERS_LIMIT))
+        command = str(run.get("command", ""))
+    except (BadInput, ValueError, AttributeError):
+        command = ""
+    if not command.startswith((program, "agentos ")):
+        parts = program.split()
+        if arguments.repo is not None:
+            parts += ["--repo", str(arguments.repo)]
+        if record.source.startswith("github:"):
+            source, _, _ = record.source.rpartition("#")
+            parts += ["--source", source]
+        command = shlex.join([*parts, "--issue", item.id])
+    program, _, rest = command.partition(" ")
+    called = command_line(program, arguments.environ)
+    return f"{called} {rest}"
 
 
-def _questions(record: Record) -> tuple[str, ...]:
-    return record.questions or (record.message,)
-
-
-def _chosen(record: Record, number: int | None, task: Task) -> tuple[str, ...]:
-    questions = _questions(record)
-    if number is None:
-        return questions
-    if not 1 <= number <= len(questions):
-        raise UsageError(f"--question {number}: {task.label} has questions 1 to {len(questions)}")
-    return (questions[number - 1],)
-
-
-def _read_answer(args: argparse.Namespace) -> str:
-    if args.text is not None:
-        text = str(args.text)
-    elif str(args.file) == "-":
-        text = sys.stdin.read(LONGEST + 1)
+def _read_answer(arguments: Arguments) -> str:
+    if arguments.text is not None:
+        text = str(arguments.text)
+    elif str(arguments.file) == "-":
+        text = sys.stdin.read(MAX_CHARACTERS + 1)
     else:
         try:
-            text = read_regular(args.file, ANSWERS_LIMIT).decode("utf-8-sig")
+            text = read_regular(arguments.file, ANSWERS_LIMIT).decode("utf-8-sig")
         except BadInput as error:
             raise UsageError(str(error)) from None
         except UnicodeDecodeError:
-            raise UsageError(f"{args.file}: is not UTF-8 text; save it as UTF-8") from None
+            raise UsageError(
+                f"{arguments.file}: is not UTF-8 text; save it as UTF-8"
+            ) from None
     if not text.strip():
-        raise UsageError("the answer is empty; say it with --text or --file")
-    if len(text) > LONGEST or "\0" in text:
-        raise UsageError(f"the answer must be text of at most {LONGEST} characters; put the rest into the issue itself")
+        raise UsageError("the answer is empty; give it with --text or --file")
+    if len(text) > MAX_CHARACTERS or "\0" in text:
+        raise UsageError(
+            f"the answer must be text of at most {MAX_CHARACTERS} characters; put the"
+            " rest into the issue itself"
+        )
     return text.encode("utf-8", "replace").decode()
 
 
-def _write(repository: Path, task: Task, new: Answer) -> str:
-    """Add answers to the item's file; an answer to the same question replaces the earlier one."""
-    name = answers_path(task.workflow, task.item)
+def _save(repository: Path, item: Item, new: Answer) -> str:
+    """Add an answer to the item's file, in place of an earlier one to the same
+    question.
+    """
+    name = answers_path(item.kind, item.id)
     path = repository / name
     try:
         if not is_inside(path, repository):
-            raise UsageError(f"{name}: leads outside the repository; remove the link and answer again")
+            raise UsageError(
+                f"{name}: leads outside the repository; remove the link and answer"
+                " again"
+            )
         path.parent.mkdir(parents=True, exist_ok=True)
-        before = parse_answers(read_regular(path, ANSWERS_LIMIT).decode("utf-8", "replace")) if path.exists() else ()
-        kept = [answer for answer in before if answer.question != " ".join(new.question.split())]
-        data = render_answers(task.label, [*kept, new]).encode()
+        answers: tuple[Answer, ...] = ()
+        if path.exists():
+            text = read_regular(path, ANSWERS_LIMIT).decode("utf-8", "replace")
+            answers = tuple(parse_answers(text))
+        question = " ".join(new.question.split())
+        kept = [answer for answer in answers if answer.question != question]
+        kept.append(new)
+        data = render_answers(item.label, kept).encode()
         write_atomically(path, data, mode=SHARED_FILE)
     except BadInput as error:
         raise UsageError(str(error)) from None
     except OSError as error:
-        raise UsageError(f"{name}: cannot be written ({error.strerror}); check its permissions") from error
+        raise UsageError(
+            f"{name}: cannot be written ({error.strerror}); check its permissions"
+        ) from error
     return name
-
-
-def _today() -> str:
-    return datetime.now(UTC).date().isoformat()

@@ -1,104 +1,138 @@
-"""Show what a run would do. There is no write path here."""
+"""Show what a workflow command would run. Nothing here writes."""
 
 from __future__ import annotations
 
-import json
-import os
 import sys
-from collections.abc import Sequence
 from typing import Any
 
-from agentos.home import Home
-from agentos.plan.estimate import estimate
-from agentos.plan.preview import Options, Preview, look_ahead
-from agentos.triage.backlog import Judgement, examine
-from agentos.triage.sighting import sight
-from agentos.untrusted import print_clean
-from agentos.workflows.overrides import check_overrides
+from agentos.backlog.estimate import estimate
+from agentos.backlog.preview import Preview, RunOptions, preview_run
+from agentos.backlog.triage.backlog import examine, read_backlog
+from agentos.cli.command import Arguments
+from agentos.gateway.providers.records import OFFLINE
+from agentos.state.terminal_text import print_clean
 from agentos.workflows.parallel.coordinator import ParallelCoordinator
+from agentos.workflows.prompts.overrides import check_overrides
 
-MOST_COMPLAINTS = 20
-MOST_JUDGED = 200
-"""How many items are read and judged; all of a very large backlog are for `agentos triage`."""
+MAX_COMPLAINTS = 20
+MAX_JUDGED = 200
+"""How many items are judged; `agentos triage` judges all of a large backlog."""
 
 
-def show(options: Options, home: Home, *, as_json: bool) -> int:
-    """Print the count, the ids, their order, the estimated time and what is wrong with the items."""
+def show(options: RunOptions, arguments: Arguments) -> int:
+    """Print the items that would run, their order, the estimated time, and what is
+    wrong with them.
+    """
     check_overrides(options.repository, options.workflow)
-    is_offline = all(model.split(":")[0] == "offline" for model in (options.drafter, options.reviewer))
+    config = options.config
+    is_offline = all(model.split(":")[0] == OFFLINE for model in config.models)
     if not is_offline:
-        from agentos.cli.asking import means_of
-
-        # What a run would be refused for is refused here too: a missing price, a missing key.
-        means_of(options, home, os.environ)
-    preview = look_ahead(options, home)
+        # Refuse what the run would refuse: a missing price, a missing key.
+        arguments.find_access(
+            config.models, config.price, config.price_at_least, config.base_url
+        )
+    preview = preview_run(options, arguments.home, arguments.environ)
     selection = preview.selection
-    parallel = min(options.parallel, ParallelCoordinator.MAX_PARALLELISM)
-    if options.parallel > parallel:
-        print_clean(f"Warning: parallelism {options.parallel} capped at {parallel}\n", sys.stderr)
-    chain = preview.order.chain(len(selection.tasks))
-    expected = estimate(len(selection.tasks), parallel, preview.earlier, is_offline, chain)
-    # Designs were judged by their reviewer.
-    backlog = sight(options, preview, most=0 if options.builds else MOST_JUDGED)
-    refused = {reject.task for reject in selection.rejects}
-    # What is refused is listed as such already.
-    judged = [judgement for judgement in examine(backlog) if judgement.task not in refused]
-    if as_json:
-        document = {
-            "schema": 1,
-            "dry_run": True,
-            "workflow": options.workflow,
-            "repository": str(options.repository),
-            "parallel": parallel,
-            "count": len(selection.tasks),
-            "standing": {str(standing): count for standing, count in selection.counts.items()},
-            "estimated_seconds": round(expected.seconds, 1),
-            "items": [{"id": t.item, "label": t.label, "source": t.source} for t in selection.tasks],
-            "rejected": [{"source": r.task.source, "reason": r.reason} for r in selection.rejects],
-            **_order_to_json(preview),
-            "judged": len(backlog.tasks),
-            "complaints": [judgement.to_json() for judgement in judged],
-        }
-        sys.stdout.write(json.dumps(document, indent=2) + "\n")
-        return 0
-    lines = [
-        f"Dry run mode: {len(selection.tasks)} items would be processed, {parallel} at a time, nothing was started",
+    total = len(selection.items)
+    parallel = min(config.parallel, ParallelCoordinator.MAX_PARALLELISM)
+    if config.parallel > parallel:
+        print_clean(
+            f"Warning: parallelism {config.parallel} capped at {parallel}\n",
+            sys.stderr,
+        )
+    chain = preview.order.chain(total)
+    expected = estimate(total, parallel, preview.earlier, is_offline, chain)
+    # A design was judged by its reviewer already.
+    most = MAX_JUDGED
+    if options.builds:
+        most = 0
+    backlog = read_backlog(options, preview, most=most)
+    refused = {reject.item for reject in selection.rejects}
+    complaints = []
+    findings: list[str] = []
+    for judgment in examine(backlog):
+        # A refused item is listed as such already.
+        if judgment.item not in refused:
+            complaints.append(judgment.to_json())
+            findings += judgment.lines()
+    items, lines = _describe_items(preview)
+    document = {
+        "dry_run": True,
+        "workflow": options.workflow,
+        "repository": str(options.repository),
+        "parallel": parallel,
+        "count": total,
+        "standing": selection.counts,
+        "estimated_seconds": round(expected.seconds, 1),
+        **items,
+        "judged": len(backlog.items),
+        "complaints": complaints,
+    }
+    heading = [
+        (
+            f"Dry run mode: {total} items would be processed, {parallel} at a time,"
+            " nothing was started"
+        ),
         f"Standing: {selection.describe()}",
         f"Estimated time: {expected.describe()}",
-        *(f"  {task.label}  {task.source}" for task in selection.tasks),
-        *(f"  refused  {reject.reason}" for reject in selection.rejects),
-        *_order_lines(preview),
-        *_complaint_lines(judged, len(backlog.tasks), len(selection.tasks), options),
     ]
-    print_clean("\n".join(lines) + "\n")
+    command = f"agentos triage {options.workflow}"
+    shown = [f"  {line}" for line in findings[:MAX_COMPLAINTS]]
+    more = len(findings) - MAX_COMPLAINTS
+    if more > 0:
+        shown.append(f"  and {more} more: {command}")
+    if len(backlog.items) < total and not options.builds:
+        shown.append(
+            f"  only the first {len(backlog.items)} of {total} items were judged; for"
+            f" all: {command}"
+        )
+    if shown:
+        shown.insert(0, "Triage:")
+    arguments.print_result(document, heading + lines + shown)
     return 0
 
 
-def _order_lines(preview: Preview) -> list[str]:
-    tasks, order = preview.selection.tasks, preview.order
-    lines = [f"  {tasks[pair.position].label} after {tasks[pair.other].label}: {pair.said}" for pair in order.after]
-    lines += [f"  {tasks[position].label} would not start: {reason}" for position, reason in order.held.items()]
-    return [*(["Order:"] if lines else []), *lines, *(f"Warning: {warning}" for warning in order.warnings)]
-
-
-def _order_to_json(preview: Preview) -> dict[str, Any]:
-    tasks, order = preview.selection.tasks, preview.order
-    return {
-        "order": [
-            {"id": tasks[pair.position].item, "after": tasks[pair.other].item, "said": pair.said}
-            for pair in order.after
-        ],
-        "waiting": [{"id": tasks[position].item, "reason": reason} for position, reason in order.held.items()],
-        "warnings": list(order.warnings),
+def _describe_items(preview: Preview) -> tuple[dict[str, Any], list[str]]:
+    """Return the items and their order, as JSON data and as lines."""
+    items, order = preview.selection.items, preview.order
+    lines: list[str] = []
+    rows = []
+    for item in items:
+        row = {
+            "id": item.id,
+            "label": item.label,
+            "source": item.source,
+        }
+        rows.append(row)
+        lines.append(f"  {item.label}  {item.source}")
+    rejected = []
+    for reject in preview.selection.rejects:
+        rejected.append({"source": reject.item.source, "reason": reject.reason})
+        lines.append(f"  refused  {reject.reason}")
+    if order.after or order.blocked:
+        lines.append("Order:")
+    after = []
+    for pair in order.after:
+        item, other = items[pair.position], items[pair.other]
+        edge = {
+            "id": item.id,
+            "after": other.id,
+            "said": pair.said,
+        }
+        after.append(edge)
+        lines.append(f"  {item.label} after {other.label}: {pair.said}")
+    waiting = []
+    for position, reason in order.blocked.items():
+        item = items[position]
+        waiting.append({"id": item.id, "reason": reason})
+        lines.append(f"  {item.label} would not start: {reason}")
+    lines += [f"Warning: {warning}" for warning in order.warnings]
+    document = {
+        "items": rows,
+        "rejected": rejected,
+        "order": after,
+        "waiting": waiting,
+        "warnings": order.warnings,
+        "left_out": preview.collected.left_out_as_json(),
     }
-
-
-def _complaint_lines(judged: Sequence[Judgement], looked_at: int, total: int, options: Options) -> list[str]:
-    command = f"agentos triage {options.workflow}"
-    complaints = [line for judgement in judged for line in judgement.lines()]
-    lines = [f"  {line}" for line in complaints[:MOST_COMPLAINTS]]
-    if len(complaints) > MOST_COMPLAINTS:
-        lines.append(f"  and {len(complaints) - MOST_COMPLAINTS} more: {command}")
-    if looked_at < total and not options.builds:
-        lines.append(f"  judged were the first {looked_at} of {total} items; all: {command}")
-    return ["Triage:", *lines] if lines else []
+    return document, lines

@@ -1,97 +1,110 @@
-"""Run a batch on a console and turn its end into an exit code."""
+"""Run the items of a workflow command on the console, and print the summary."""
 
 from __future__ import annotations
 
-import argparse
-import signal
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from importlib.util import find_spec
 
-from agentos.batch import run_batch
-from agentos.cli.asking import describe_repository, means_of
-from agentos.cli.output import tell_lost_output
-from agentos.console import Console
+from agentos.backlog.preview import Preview, RunOptions, preview_run
+from agentos.cli.command import TRY_LATER, Arguments, run_on_console
 from agentos.errors import UsageError
-from agentos.gateway.opening import Means
-from agentos.home import Home, repository_key
-from agentos.plan.preview import Options, Preview, look_ahead
-from agentos.providers.families import shared_family
-from agentos.recovery import tidy
-from agentos.report.summary import Summary
-from agentos.shutdown import die_by
-from agentos.supervision import Filer
-from agentos.untrusted import clean_text, print_clean
-from agentos.wording import utc_now
-from agentos.workflows.overrides import check_overrides
-
-A_DAY = 86_400.0
-LAST_WORDS = 0.3
-"""Seconds that a terminal has to take the summary when a signal ended the run."""
+from agentos.gateway.access import ModelAccess
+from agentos.gateway.providers import gives_recorded
+from agentos.gateway.providers.families import shared_family
+from agentos.run.batch import run_batch
+from agentos.run.console import Console
+from agentos.run.item_run import Filer
+from agentos.run.recovery import tidy
+from agentos.run.report.summary import Summary
+from agentos.settings import read_repository_settings
+from agentos.state.home import repository_key
+from agentos.state.terminal_text import clean_text, print_clean
+from agentos.state.wording import utc_now
+from agentos.workflows.prompts.overrides import check_overrides, load_overrides
 
 
-def execute(options: Options, home: Home, args: argparse.Namespace, color: str, environ: Mapping[str, str]) -> int:
-    """Run the batch, show its summary last, and return how it ended."""
+def execute(options: RunOptions, arguments: Arguments) -> int:
+    """Run the items, print the summary last, and return the exit code."""
     if find_spec("langgraph") is None:
-        raise UsageError(f"langgraph is missing from {sys.executable}; use the Python of the project's environment")
+        raise UsageError(
+            f"langgraph is missing from {sys.executable}; use the Python of the"
+            " project's environment"
+        )
+    home, environ = arguments.home, arguments.environ
     home.check_private()
     check_overrides(options.repository, options.workflow)
-    means = means_of(options, home, environ)
+    config = options.config
+    access = arguments.find_access(
+        config.models, config.price, config.price_at_least, config.base_url
+    )
     tidy(home, repository_key(options.repository), options.repository)
-    preview = look_ahead(options, home, environ)
-    if not preview.selection.tasks and not preview.selection.rejects:
-        return _say_nothing_to_do(options, preview, as_json=args.json)
+    preview = preview_run(options, home, environ)
+    if not preview.selection.items and not preview.selection.rejects:
+        return _report_nothing_to_do(options, preview, as_json=arguments.json)
     console = Console(
-        color=color,
-        quiet=args.quiet,
-        verbose=args.verbose,
-        prefix=not args.no_prefix,
-        group=args.group,
-        only=frozenset(args.only),
-        json_mode=args.json,
+        color=config.color,
+        quiet=arguments.quiet,
+        verbose=arguments.verbose,
+        prefix=not arguments.no_prefix,
+        group=arguments.group,
+        only=frozenset(arguments.only),
+        json_mode=arguments.json,
         environ=environ,
     )
-    try:
-        console.start()
-        try:
-            _warn(options, means, console, home)
-            filer = _open_desk(options, preview, console, environ)
-            summary, ending = run_batch(options, preview, means, console, environ, filer)
-            for text in _render(summary, args):
-                console.data(clean_text(text).decode())
-            if ending is None:
-                # Nobody is in a hurry: a reader that pages through the output gets all of it.
-                console.close(timeout=A_DAY)
-        finally:
-            console.close(timeout=LAST_WORDS)
-    except UsageError:
-        raise
-    except Exception as error:
-        print_clean(f"{options.retry[0]}: internal error: {error}\n", sys.stderr)
-        if args.verbose:
-            sys.excepthook(*sys.exc_info())
-        return 3
-    if console.stdout_closed.is_set():
-        return die_by(signal.SIGPIPE)
-    if ending is not None:
-        return die_by(ending)
-    if console.lost_output:
-        tell_lost_output(options.retry[0], console.lost_output)
-        return _exit_code(summary) or 1
-    return _exit_code(summary)
+
+    def work() -> tuple[int, int | None]:
+        _announce(options, access, console, arguments)
+        filer = _open_filer(options, preview, console, arguments)
+        summary, ending = run_batch(options, preview, access, console, environ, filer)
+        for text in _render(summary, arguments):
+            console.data(clean_text(text).decode())
+        return _exit_code(summary), ending
+
+    return run_on_console(console, arguments.prog, work)
 
 
-def _open_desk(options: Options, preview: Preview, console: Console, environ: Mapping[str, str]) -> Filer | None:
+def _announce(
+    options: RunOptions, access: ModelAccess, console: Console, arguments: Arguments
+) -> None:
+    """Print warnings, and what the repository decides about the run."""
+    lines = [f"Warning: {warning}" for warning in access.warnings]
+    family = shared_family(*options.config.models)
+    if family:
+        lines.append(
+            f"Warning: drafter and reviewer are both {family} and overlook the same"
+            " things; name another model with --reviewer"
+        )
+    settings = read_repository_settings(options.repository, arguments.home.root)
+    lines += settings.describe()
+    own = list(load_overrides(options.repository, options.workflow).paths)
+    if own:
+        lines.append(f"this repository brings its own {', '.join(own)}")
+    for line in lines:
+        console.say(line, important=True)
+    if access.is_offline:
+        what = "rules fill the template"
+        if gives_recorded(options.config.drafter):
+            what = "recorded answers are used"
+        console.say(f"offline: {what}, no model is asked")
+
+
+def _open_filer(
+    options: RunOptions, preview: Preview, console: Console, arguments: Arguments
+) -> Filer | None:
     if preview.target is None:
         return None
-    from agentos.filing.opening import open_desk
-    from agentos.filing.place import Place
+    from agentos.repository.forge.filing.paths import FilingPaths
+    from agentos.run.issue_filer import open_issue_filer
 
-    def announce(text: str) -> None:
-        console.say(text, important=True)
-
-    place = Place(preview.home, preview.key, options.repository)
-    return open_desk(preview.target, options.file_labels, place, environ, announce, console.tell)
+    return open_issue_filer(
+        preview.target,
+        options.file_labels,
+        FilingPaths(preview.home, preview.key, options.repository),
+        arguments.environ,
+        lambda text: console.say(text, important=True),
+        console.tell,
+    )
 
 
 def _exit_code(summary: Summary) -> int:
@@ -99,10 +112,17 @@ def _exit_code(summary: Summary) -> int:
         return 3
     if summary.failed and not summary.is_out_of_money:
         return 1
-    return 75 if summary.is_unfinished or summary.waiting else 0
+    if summary.is_unfinished or summary.waiting:
+        return TRY_LATER
+    return 0
 
 
-def _say_nothing_to_do(options: Options, preview: Preview, *, as_json: bool) -> int:
+def _report_nothing_to_do(
+    options: RunOptions, preview: Preview, *, as_json: bool
+) -> int:
+    left_out = preview.collected.describe_left_out()
+    if left_out:
+        print_clean(f"[COORDINATOR] Warning: {left_out}\n", sys.stderr)
     if not as_json:
         print_clean(f"Nothing to do: {preview.selection.describe()}\n")
         return 0
@@ -115,34 +135,27 @@ def _say_nothing_to_do(options: Options, preview: Preview, *, as_json: bool) -> 
         started=now,
         finished=now,
         seconds=0.0,
-        parallel=options.parallel,
+        parallel=options.config.parallel,
         folder="",
         retry=options.retry,
-        entries=(),
+        answer_with=options.answer_with,
+        rows=(),
+        left_out=preview.collected.left_out_as_json(),
     )
     print(*summary.to_json_text(), sep="", end="")
     return 0
 
 
-def _warn(options: Options, means: Means, console: Console, home: Home) -> None:
-    warnings = list(means.warnings)
-    if family := shared_family(options.drafter, options.reviewer):
-        warnings.append(
-            f"drafter and reviewer are both {family} and overlook the same things; name another model with --reviewer"
-        )
-    for warning in warnings:
-        console.say(f"Warning: {warning}", important=True)
-    for line in describe_repository(options, home):
-        console.say(line, important=True)
-    if means.is_offline:
-        what = "recorded answers are built" if options.builds else "designs are drafted and reviewed by rules"
-        console.say(f"offline: {what}, no model is asked")
-
-
-def _render(summary: Summary, args: argparse.Namespace) -> Iterable[str]:
-    if args.json:
+def _render(summary: Summary, arguments: Arguments) -> Iterable[str]:
+    if arguments.json:
         return summary.to_json_text()
-    if args.quiet:
-        ends = (summary.unfiled_line(), summary.retry_line(), summary.waiting_line(), summary.trouble_line())
-        return [f"{line}\n" for line in (summary.counts_line(), *ends) if line]
-    return [summary.render()]
+    if not arguments.quiet:
+        return [summary.render()]
+    lines = (
+        summary.counts_line(),
+        summary.unfiled_line(),
+        summary.retry_line(),
+        summary.waiting_line(),
+        summary.trouble_line(),
+    )
+    return [f"{line}\n" for line in lines if line]

@@ -1,43 +1,46 @@
-"""The `agentos keys` command: see, add, remove and try keys without ever showing one."""
+"""`agentos keys`: list, add, remove and check API keys without ever showing one."""
 
 from __future__ import annotations
 
 import argparse
-import difflib
-import json
-import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from agentos.cli.parser import Parser
-from agentos.cli.secret_input import read_secret
+from agentos.cli.command import (
+    Arguments,
+    Parser,
+    add_flag,
+    align,
+    flag_of,
+    suggest,
+)
 from agentos.errors import AgentOSError, UsageError
-from agentos.home import Home, home_path
-from agentos.keys import Key
-from agentos.keys.entries import KEY_PROVIDERS, KEYLESS_PROVIDER, make_key
-from agentos.keys.file import add_key, read_document, remove_key
-from agentos.keys.sources import Keyring, read_keys
-from agentos.untrusted import print_clean
+from agentos.gateway.keys import Key
+from agentos.gateway.keys.entries import LONGEST_KEY, is_optional_key, make_key
+from agentos.gateway.keys.file import add_key, read_document, remove_key
+from agentos.gateway.keys.sources import Keyring, read_keys
+from agentos.gateway.providers.finding import find_record, load_installed
+from agentos.gateway.providers.records import KEY_PROVIDERS
+from agentos.state.terminal_text import print_clean
 
-COMMANDS = ("list", "add", "remove", "check")
 KEY_FLAGS = ("--key", "--api-key", "--secret", "--token")
 COLUMNS = ("PROVIDER", "NAME", "GROUP", "SOURCE", "PARALLEL", "LIMITS", "STATE")
 DESCRIPTION = """\
-See, add, remove and try the API keys that calls are made with. A key is never shown: it is known by a name.
+List, add, remove and check the API keys that model calls are made with. A key is never shown; it is known by a name.
 
 examples:
-  agentos keys add gemini                   asks for the key, without showing what is typed
-  agentos keys add openai < key.txt         reads it from standard input
-  agentos keys add openai --base-url http://127.0.0.1:11434/v1 < /dev/null   a server that asks for no key
-  agentos keys list                         every key, where it comes from and how it stands
-  agentos keys check                        asks each provider the cheapest question
-  agentos keys remove gemini-3fa1c27b       takes it out of keys.toml
+  agentos keys add gemini                   ask for the key, without showing what is typed
+  agentos keys add openai < key.txt         read the key from standard input
+  agentos keys add openai --base-url http://127.0.0.1:11434/v1 < /dev/null   add a server that needs no key
+  agentos keys list                         list every key with its source and state
+  agentos keys check                        send each provider the cheapest request
+  agentos keys remove gemini-3fa1c27b       remove a key from keys.toml
 """
 EPILOG = """\
 exit codes:
-  0    done; for check: every key is fine
+  0    done; for check: every key works
   1    check found a key that is refused, or a provider that cannot be reached
   2    the command, keys.toml or a key in the environment cannot be used, or there is no key to check
 
@@ -45,177 +48,253 @@ files:
   $AGENTOS_HOME/keys.toml   [[key]] tables; only you may read it (default home: ~/.agentos)
 
 environment, read before keys.toml:
-  GEMINI_API_KEY, ANTHROPIC_API_KEY, OPENAI_API_KEY   one key; also with _1, _2, ... for more
-  GEMINI_API_KEYS, ANTHROPIC_API_KEYS, OPENAI_API_KEYS   several, with commas between them
-  GOOGLE_API_KEY                                      for gemini, when none of its own is set
+  GEMINI_API_KEY, ANTHROPIC_API_KEY, OPENAI_API_KEY   one key; more with _1, _2, ...
+  GEMINI_API_KEYS, ANTHROPIC_API_KEYS, OPENAI_API_KEYS   several keys, comma-separated
+  GOOGLE_API_KEY                                      for gemini, if no variable above sets a key for it
   GOOGLE_GEMINI_BASE_URL, ANTHROPIC_BASE_URL, OPENAI_BASE_URL   another address for the keys of the environment
-  AGENTOS_CREDENTIAL_LIMIT=N                          use the first N keys only
+  AGENTOS_CREDENTIAL_LIMIT=N                          use only the first N keys
 """
-
-
-class KeysParser(Parser):
-    """A parser that repeats no argument, as it may be a key."""
-
-    def _explain(self, unknown: str) -> str:
-        if not unknown.startswith("-"):
-            return "there is an argument too many; a key is asked for or read from standard input, never an argument"
-        close = difflib.get_close_matches(unknown.partition("=")[0], _OPTIONS, n=1)
-        return f"unknown option; did you mean {close[0]}?" if close else "unknown option"
-
-
-_FIELDS: Mapping[str, tuple[str, str]] = {
-    "--group": ("G", "quota group: the keys of one project or organisation share its limits (default: its own)"),
-    "--max-parallel": ("N", "calls under way with this key at once (default: 8)"),
-    "--base-url": ("URL", "ask this address instead of the provider's own"),
-    "--requests-per-minute": ("N", "limit of the group (default: it is learned)"),
-    "--tokens-per-minute": ("N", "limit of the group (default: it is learned)"),
+_TEXT_FIELDS = {
+    "group": (
+        "G",
+        (
+            "quota group: keys of one project or organization share its limits"
+            " (default: a group of its own)"
+        ),
+    ),
+    "base_url": ("URL", "use this address instead of the provider's own"),
 }
-_WHOLE = ("--max-parallel", "--requests-per-minute", "--tokens-per-minute")
-_OPTIONS = (*_FIELDS, "--json", "--help")
+_NUMBER_FIELDS = {
+    "max_parallel": "maximum number of calls with this key at a time (default: 8)",
+    "requests_per_minute": "limit of the quota group (default: learned)",
+    "tokens_per_minute": "limit of the quota group (default: learned)",
+}
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run one of the commands about keys."""
-    _refuse_shown_key(arguments)
-    parser = KeysParser(
-        prog="agentos keys", usage="agentos keys COMMAND [options]", description=DESCRIPTION, epilog=EPILOG
+def add_arguments(parser: Parser) -> None:
+    """Add the subcommands."""
+    parser.describe("agentos keys COMMAND [options]", DESCRIPTION, EPILOG)
+    parser.hides_arguments = True
+    commands = parser.add_subparsers(dest="action", metavar="COMMAND", title="commands")
+    listing = commands.add_parser(
+        "list", help="list every key with its name, source and state"
     )
-    add_commands(parser)
-    if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
-        parser.error(f"there is no such command; use one of {', '.join(COMMANDS)}")
-    args = parser.parse(arguments)
-    home = home_path(os.environ)
-    match args.keys_command:
-        case "list":
-            return list_keys(home, args.json)
-        case "add":
-            return add(home, args)
-        case "remove":
-            return remove(home, args.name)
-        case "check":
-            return check(home, args.names)
-    parser.print_help()
-    return 0
-
-
-def add_commands(parser: argparse.ArgumentParser) -> None:
-    """Add the commands about keys to a parser."""
-    commands = parser.add_subparsers(dest="keys_command", metavar="COMMAND", title="commands")
-    listing = commands.add_parser("list", help="show every key by its name, where it comes from and how it stands")
-    listing.add_argument("--json", action="store_true", help="as one JSON document")
-    adding = commands.add_parser(
-        "add",
-        help="put a key into keys.toml",
-        description="Put a key into keys.toml. It is asked for on a terminal, and read from standard input otherwise.",
+    add_flag(listing, "--json", "print one JSON document on stdout")
+    _add_add_arguments(
+        commands.add_parser(
+            "add",
+            help="add a key to keys.toml",
+            description=(
+                "Add a key to keys.toml. On a terminal it is asked for, otherwise it is"
+                " read from standard input."
+            ),
+        )
     )
-    provider: Any = adding.add_argument("provider", metavar="PROVIDER", help=", ".join(KEY_PROVIDERS))
-    provider.completer = lambda **_: KEY_PROVIDERS
-    for flag, (metavar, text) in _FIELDS.items():
-        adding.add_argument(flag, metavar=metavar, type=_read_whole if flag in _WHOLE else str, help=text)
-    removing = commands.add_parser("remove", help="take a key out of keys.toml; your own lines there stay")
-    name: Any = removing.add_argument("name", metavar="NAME", help="as agentos keys list shows it")
-    checking = commands.add_parser("check", help="ask each key's provider the cheapest question")
-    names: Any = checking.add_argument("names", metavar="NAME", nargs="*", help="these keys (default: all)")
+    removing = commands.add_parser(
+        "remove", help="remove a key from keys.toml; your own lines there stay"
+    )
+    name: Any = removing.add_argument(
+        "name", metavar="NAME", help="the name that agentos keys list shows"
+    )
+    checking = commands.add_parser(
+        "check", help="send the provider of each key the cheapest request"
+    )
+    names: Any = checking.add_argument(
+        "names", metavar="NAME", nargs="*", help="these keys (default: all)"
+    )
     name.completer = names.completer = _complete_names
+    parser.set_defaults(parser=parser)
 
 
-def list_keys(home: Path, as_json: bool) -> int:
-    """Print every key by its name."""
-    ring = _read_ring(home)
-    states = _read_states(home, ring.keys)
-    if as_json:
-        document = {"schema": 1, "keys": [_to_json(key, states) for key in ring.keys], "problems": ring.problems}
-        sys.stdout.write(json.dumps(document, indent=2) + "\n")
-        return 0
-    _warn(ring.problems)
-    if not ring.keys:
-        print_clean("No keys. Add one with: agentos keys add PROVIDER, or set GEMINI_API_KEY or one of its kind.\n")
-        return 0
-    rows = [COLUMNS, *(_to_row(key, states) for key in ring.keys)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(COLUMNS))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    print_clean("\n".join(lines) + "\n")
+def _add_add_arguments(parser: Parser) -> None:
+    provider: Any = parser.add_argument(
+        "provider", metavar="PROVIDER", help=", ".join(KEY_PROVIDERS)
+    )
+    provider.completer = lambda **_: KEY_PROVIDERS
+    for name, (metavar, text) in _TEXT_FIELDS.items():
+        parser.add_argument(flag_of(name), metavar=metavar, help=text)
+    for name, text in _NUMBER_FIELDS.items():
+        parser.add_argument(flag_of(name), metavar="N", type=_read_whole, help=text)
+    for flag in KEY_FLAGS:
+        parser.add_argument(flag, type=_refuse_key, nargs="?", help=argparse.SUPPRESS)
+
+
+def run(arguments: Arguments) -> int:
+    """Run one of the subcommands."""
+    match arguments.action:
+        case "list":
+            return _list(arguments)
+        case "add":
+            return _add(arguments)
+        case "remove":
+            return _remove(arguments)
+        case "check":
+            return _check(arguments)
+    arguments.parser.print_help()
     return 0
 
 
-def add(home: Path, args: argparse.Namespace) -> int:
-    """Put a key into the key file."""
-    given = {flag[2:].replace("-", "_"): getattr(args, flag[2:].replace("-", "_")) for flag in _FIELDS}
-    fields = {"provider": args.provider} | {name: value for name, value in given.items() if value is not None}
-    # Everything but the key is checked before somebody is asked for it.
-    make_key({**fields, "key": "x"}, "keys add")
-    Home(home).check_private()
-    read_document(home)
-    if secret := read_secret(args.provider):
+def _list(arguments: Arguments) -> int:
+    keys, problems = _read_ring(arguments)
+    states = _read_states(arguments, keys)
+    if not arguments.json:
+        _warn(problems)
+    documents = [_to_json(key, states) for key in keys]
+    lines = [
+        "No keys. Add one with: agentos keys add PROVIDER, or set a variable such as"
+        " GEMINI_API_KEY."
+    ]
+    if keys:
+        lines = list(align([COLUMNS, *(_to_row(key, states) for key in keys)]))
+    document = {"keys": documents, "problems": problems}
+    arguments.print_result(document, lines)
+    return 0
+
+
+def _add(arguments: Arguments) -> int:
+    fields = {"provider": arguments.provider}
+    for name in (*_TEXT_FIELDS, *_NUMBER_FIELDS):
+        value = getattr(arguments, name)
+        if value is not None:
+            fields[name] = value
+    # Everything but the key is checked before the key is asked for.
+    make_key({**fields, "key": "x"}, "add")
+    if not find_record(arguments.provider).has_keys:
+        raise UsageError(f"add: {arguments.provider} takes no key; use it without one")
+    home = arguments.home
+    home.check_private()
+    read_document(home.root)
+    secret = _read_secret(arguments.provider)
+    if secret:
         fields["key"] = secret
-    elif not (args.provider == KEYLESS_PROVIDER and args.base_url):
-        raise UsageError("keys add: no key was given; type it, or send it to standard input")
-    added = add_key(home, make_key(fields, "keys add"))
+    elif not is_optional_key(arguments.provider, arguments.base_url):
+        raise UsageError("no key was given; type it, or send it to standard input")
+    added = add_key(home.root, make_key(fields, "add"))
     print_clean(f"Added {added.fingerprint} ({added.source})\n")
     return 0
 
 
-def remove(home: Path, name: str) -> int:
-    """Take a key out of the key file."""
-    Home(home).check_private()
-    if name not in (key.fingerprint for key in read_document(home).keys):
-        _explain_absent(name, read_keys({**os.environ, "AGENTOS_CREDENTIAL_LIMIT": ""}, home).keys)
-    left = remove_key(home, name)
+def _read_secret(provider: str) -> str:
+    """Ask for the key on a terminal, or read it from standard input; return an empty
+    text if there is none.
+    """
+    if sys.stdin is None:
+        return ""
+    if sys.stdin.isatty():
+        return _ask_secret(f"Key for {provider} (it is not shown): ").strip()
+    data = sys.stdin.buffer.read(2 * LONGEST_KEY)
+    return data.decode("utf-8", "replace").strip()
+
+
+def _ask_secret(prompt: str) -> str:
+    import getpass
+    import signal
+    import warnings
+
+    from agentos.run.signals import die_by
+
+    # Ctrl+C must raise an exception here, or the terminal would stay without echo.
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", getpass.GetPassWarning)
+            return getpass.getpass(prompt)
+    except KeyboardInterrupt:
+        die_by(signal.SIGINT)
+        raise
+    except EOFError:
+        return ""
+    except getpass.GetPassWarning:
+        raise UsageError(
+            "add: this terminal would show the key; send it to standard input instead"
+        ) from None
+    finally:
+        signal.signal(signal.SIGINT, previous)
+
+
+def _remove(arguments: Arguments) -> int:
+    home, name = arguments.home, arguments.name
+    home.check_private()
+    if name not in _names(read_document(home.root).keys):
+        environ = {**arguments.environ, "AGENTOS_CREDENTIAL_LIMIT": ""}
+        _refuse_name(name, _read_all(environ, home.root).keys)
+    left = remove_key(home.root, name)
     print_clean(f"Removed {name}\n")
     if left:
-        _warn([f"the same key is still in keys.toml ({left} more); run the command again to remove that too"])
+        _warn(
+            [
+                f"the same key is still in keys.toml ({left} more); run the command"
+                " again to remove that too"
+            ]
+        )
     return 0
 
 
-def check(home: Path, names: Sequence[str]) -> int:
-    """Try the keys and say what came of each."""
+def _check(arguments: Arguments) -> int:
     import asyncio
 
-    ring = _read_ring(home)
-    _warn(ring.problems)
-    if not ring.keys:
-        raise UsageError("there are no keys to check; add one with: agentos keys add PROVIDER")
-    for name in names:
-        if name not in (key.fingerprint for key in ring.keys):
-            _explain_absent(name, ring.keys)
-    chosen = [key for key in ring.keys if not names or key.fingerprint in names]
-    return 0 if asyncio.run(_check(home, chosen)) else 1
+    keys, problems = _read_ring(arguments)
+    _warn(problems)
+    if not keys:
+        raise UsageError(
+            "there are no keys to check; add one with: agentos keys add PROVIDER"
+        )
+    for name in arguments.names:
+        if name not in _names(keys):
+            _refuse_name(name, keys)
+    if arguments.names:
+        keys = [key for key in keys if key.fingerprint in arguments.names]
+    return 0 if asyncio.run(_try_keys(arguments, keys)) else 1
 
 
-async def _check(home: Path, keys: Sequence[Key]) -> bool:
-    from agentos.keys.pool import revive
-    from agentos.keys.trial import try_keys
+async def _try_keys(arguments: Arguments, keys: Sequence[Key]) -> bool:
+    """Print what came of each key; return whether all of them work."""
+    from agentos.gateway.keys.check import try_keys
+    from agentos.gateway.keys.pool import revive
 
-    width = max(len(key.fingerprint) for key in keys)
-    is_all_ok = True
+    width = max(map(len, _names(keys)))
+    are_ok = True
     async for finding in try_keys(keys):
+        name = finding.key.fingerprint.ljust(width)
         sign = f" ({finding.sign})" if finding.sign else ""
-        print_clean(f"{finding.key.fingerprint.ljust(width)}  {finding.outcome}{sign}: {finding.detail}\n")
-        is_all_ok = is_all_ok and finding.is_ok
+        print_clean(f"{name}  {finding.outcome}{sign}: {finding.detail}\n")
         if finding.is_ok:
-            revive(home, finding.key)
-    return is_all_ok
+            revive(arguments.home.root, finding.key)
+        else:
+            are_ok = False
+    return are_ok
 
 
-def _read_ring(home: Path) -> Keyring:
-    Home(home).check_private()
-    return read_keys(os.environ, home)
+def _read_ring(arguments: Arguments) -> tuple[Sequence[Key], Sequence[str]]:
+    """Return all keys, and what is wrong with some."""
+    arguments.home.check_private()
+    ring = _read_all(arguments.environ, arguments.home.root)
+    return ring.keys, ring.problems
 
 
-def _read_states(home: Path, keys: Sequence[Key]) -> Mapping[str, str]:
-    from agentos.keys.pool import describe_states
-    from agentos.providers.classify import clean_words
+def _read_all(environ: Mapping[str, str], home: Path) -> Keyring:
+    """Read the keys of all providers, also of other packages."""
+    others, problems = load_installed()
+    ring = read_keys(environ, home, others=others)
+    return Keyring(ring.keys, (*problems, *ring.problems))
 
-    states = describe_states(home, keys)
-    return {key.fingerprint: clean_words(states[key.fingerprint], key.secret) for key in keys}
+
+def _read_states(arguments: Arguments, keys: Sequence[Key]) -> dict[str, str]:
+    from agentos.gateway.keys.pool import describe_states
+    from agentos.gateway.providers.classify import clean_words
+
+    states = dict(describe_states(arguments.home.root, keys))
+    for key in keys:
+        states[key.fingerprint] = clean_words(states[key.fingerprint], key.secret)
+    return states
 
 
 def _to_row(key: Key, states: Mapping[str, str]) -> tuple[str, ...]:
-    limits = [
-        f"{limit:,} {unit}/min"
-        for limit, unit in ((key.requests_per_minute, "requests"), (key.tokens_per_minute, "tokens"))
-        if limit
-    ]
+    limits = []
+    if key.requests_per_minute:
+        limits.append(f"{key.requests_per_minute:,} requests/min")
+    if key.tokens_per_minute:
+        limits.append(f"{key.tokens_per_minute:,} tokens/min")
     return (
         key.provider,
         key.fingerprint,
@@ -241,23 +320,29 @@ def _to_json(key: Key, states: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _refuse_shown_key(arguments: Iterable[str]) -> None:
-    for argument in arguments:
-        flag = argument.partition("=")[0]
-        if flag in KEY_FLAGS:
-            raise UsageError(
-                f"keys: {flag} is not taken: other users can read a command's arguments in the list of processes, and "
-                "the shell keeps them; leave it out and type the key when asked, or send it to standard input"
-            )
+def _names(keys: Iterable[Key]) -> list[str]:
+    return [key.fingerprint for key in keys]
 
 
-def _explain_absent(name: str, keys: Sequence[Key]) -> NoReturn:
-    """Raise what is to be said of a name that is not among the keys; a name that is no name is not repeated."""
+def _refuse_name(name: str, keys: Sequence[Key]) -> NoReturn:
+    """Say why no key in keys.toml has this name; do not repeat it, as it may be a
+    key.
+    """
     for key in keys:
         if key.fingerprint == name:
-            raise UsageError(f"{name}: comes from {key.source} in the environment; unset it there")
-    close = difflib.get_close_matches(name[:100], [key.fingerprint for key in keys], n=1)
-    raise UsageError(f"no key has this name; {f'did you mean {close[0]}?' if close else 'see: agentos keys list'}")
+            raise UsageError(
+                f"{name}: comes from {key.source} in the environment; unset it there"
+            )
+    message = "no key has this name"
+    raise UsageError(suggest(message, name, _names(keys), "see: agentos keys list"))
+
+
+def _refuse_key(_: str) -> NoReturn:
+    raise argparse.ArgumentTypeError(
+        "not accepted: other users can read a command's arguments in the process list,"
+        " and the shell saves them; leave it out and type the key when asked, or send"
+        " it to standard input"
+    )
 
 
 def _read_whole(text: str) -> int:
@@ -267,13 +352,14 @@ def _read_whole(text: str) -> int:
 
 
 def _complete_names(prefix: str, **_: Any) -> list[str]:
+    arguments = Arguments()
     try:
-        keys = read_keys(os.environ, home_path(os.environ)).keys
+        keys = _read_all(arguments.environ, arguments.home.root).keys
     except AgentOSError:
         return []
-    return [key.fingerprint for key in keys if key.fingerprint.startswith(prefix)]
+    return [name for name in _names(keys) if name.startswith(prefix)]
 
 
 def _warn(problems: Iterable[str]) -> None:
     for problem in problems:
-        print_clean(f"agentos: warning: {problem}\n", sys.stderr)
+        print_clean(f"agentos keys: warning: {problem}\n", sys.stderr)

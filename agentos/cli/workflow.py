@@ -1,139 +1,195 @@
-"""The command line of the workflows, whatever the command or the script is called."""
+"""The workflow commands: `lld-workflow`, `issue-workflow`, `implement-workflow`, and
+`agentos run` for every other kind.
+"""
 
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
-from agentos import __version__
-from agentos.cli.entry import end_by_broken_pipe
-from agentos.cli.output import whole_output
-from agentos.cli.parallel import add_parallel_arguments
-from agentos.cli.parser import EPILOG, Parser
-from agentos.cli.repository import add_repository_argument, repository_of
-from agentos.errors import UsageError
-from agentos.github import Unavailable, read_repository
-from agentos.home import Home, home_path
-from agentos.settings import CAPS, SETTINGS, resolve
-from agentos.task import DRAFTING, Workflow
-from agentos.untrusted import print_clean
+from agentos.cli.command import (
+    EPILOG,
+    TRY_LATER,
+    Arguments,
+    Parser,
+    add_flag,
+    find_repository,
+    flag_of,
+    split_ids,
+)
+from agentos.cli.command_line import command_line
+from agentos.errors import AgentOSError, UsageError
+from agentos.gateway.providers import gives_recorded, is_rules
+from agentos.item import Item
+from agentos.kinds import DRAFTING, Kind
+from agentos.repository.forge import read_repository
+from agentos.settings import SETTINGS, RunConfig, Value, read_whole
+from agentos.workflows.parallel.coordinator import ParallelCoordinator
 
 if TYPE_CHECKING:
-    from agentos.plan.preview import Options
-    from agentos.plan.selection import Choice
+    from agentos.backlog.preview import RunOptions
+    from agentos.backlog.selection import Choice
 
-COME_AGAIN = 75
-
-DESCRIPTIONS = {
-    Workflow.LLD: "Turn issues (docs/issues/*.md) into reviewed low-level designs (docs/lld/active).",
-    Workflow.ISSUE: "Turn briefs (docs/briefs/*.md) into reviewed issues (docs/issues).",
-    Workflow.IMPLEMENTATION: "Turn approved designs (docs/lld/active/*.md) into branches with tested code.",
+KINDS = {
+    "lld": Kind.LLD,
+    "issue": Kind.ISSUE,
+    "implement": Kind.IMPLEMENTATION,
 }
 EXAMPLES = """\
 examples:
   {prog} --all --parallel 3          every pending item, three at a time
-  {prog} --all --parallel --dry-run  what that would do
-  {prog} --ids 42 57                 these two, one after the other
-  {prog} --all --retry-failed        only what failed before
-Run the same command again after Ctrl+C, a crash or a power loss: it goes on where it was."""
+  {prog} --all --parallel --dry-run  show what that would do
+  {prog} --ids 42 57                 these two items, one after the other
+  {prog} --all --retry-failed        only items that failed before
+Run the same command again after Ctrl+C, a crash or a power loss: it continues where it stopped."""
+FLAGS = tuple(setting for setting in SETTINGS.values() if setting.makes_flag)
+ANY_AUTHOR = (
+    "with --source: also issues that are not by an owner, member or collaborator"
+)
+REPEATED = (
+    *("type", "repo"),
+    *(setting.name for setting in FLAGS if setting.is_repeated),
+    *("price", "parallel", "source", "milestone", "label", "any_author"),
+    *("file_label", "file"),
+    *("scaffold_only", "trial_merge", "redo", "brief"),
+)
+"""Arguments that the command to run items again repeats."""
 
 
-def main(workflow: Workflow, prog: str, argv: Sequence[str] | None = None) -> int:
-    """Run one of the workflow commands."""
-    parser = build_parser(workflow, prog)
-    complete_if_asked(parser)
-    arguments = sys.argv[1:] if argv is None else list(argv)
-    with whole_output(prog):
-        return run(parser.parse(arguments), workflow, prog, arguments)
+def add_arguments(parser: Parser) -> None:
+    """Add the arguments of a workflow command; a parser without a command gets
+    `--type`.
+    """
+    add_kind_arguments(parser, KINDS.get(parser.command))
 
 
-def complete_if_asked(parser: argparse.ArgumentParser) -> None:
-    """Answer the shell when it asks for completions."""
-    if "_ARGCOMPLETE" in os.environ:
-        import argcomplete
-
-        argcomplete.autocomplete(parser)
-
-
-def build_parser(workflow: Workflow | None, prog: str) -> Parser:
-    """Return the parser; without a workflow, one that takes `--type`."""
-    example = prog if workflow else f"{prog} --type lld"
-    description = DESCRIPTIONS[workflow] if workflow else "Turn briefs into issues, or issues into designs."
-    parser = Parser(
-        prog=prog,
-        usage=f"{prog} (--all | --ids ID... | --issue ID) [--parallel [N]] [options]",
-        description=f"{description}\n\n{EXAMPLES.format(prog=example)}",
-        epilog=EPILOG,
+def add_kind_arguments(parser: Parser, kind: Kind | None) -> None:
+    """Add the arguments of the command that runs a kind."""
+    prog = parser.prog
+    parser.set_defaults(
+        kind=kind,
+        brief=None,
+        source=None,
+        label=[],
+        milestone=None,
+        any_author=False,
+        file=None,
+        file_label=[],
+        scaffold_only=False,
+        trial_merge=False,
     )
-    if workflow is None:
-        parser.add_argument("--type", choices=[w.value for w in DRAFTING], required=True, help="which workflow to run")
-    add_arguments(parser, workflow)
-    parser.add_argument("--version", action="version", version=f"agentos {__version__}")
-    return parser
-
-
-def add_arguments(parser: Parser, workflow: Workflow | None) -> None:
-    """Add everything that can be said about items, how to run them and what to show."""
-    _add_item_arguments(parser, workflow)
-    _add_run_arguments(parser, workflow)
-    if workflow in (Workflow.ISSUE, None):
+    if kind is None:
+        prog += " --type lld"
+        parser.add_argument(
+            "--type",
+            choices=list(DRAFTING),
+            required=True,
+            help="the workflow to run",
+        )
+    parser.describe(
+        f"{parser.prog} (--all | --ids ID... | --issue ID) [--parallel [N]] [options]",
+        f"{parser.description}\n\n{EXAMPLES.format(prog=prog)}",
+        EPILOG,
+    )
+    _add_item_arguments(parser, kind)
+    _add_run_arguments(parser, kind)
+    if kind is None or kind.record.writes_issues:
         _add_filing_arguments(parser)
     _add_output_arguments(parser)
+    parser.add_common_arguments()
 
 
-def _add_item_arguments(parser: Parser, workflow: Workflow | None) -> None:
-    from agentos.cli.completion import complete_ids
-
+def _add_item_arguments(parser: Parser, kind: Kind | None) -> None:
     group = parser.add_argument_group("which items (one of the first is required)")
-    group.add_argument("--all", action="store_true", help="every item that is not complete")
+    add_flag(group, "--all", "every item that is not complete")
     ids: Any = group.add_argument("--ids", nargs="+", metavar="ID", help="these items")
     issue: Any = group.add_argument("--issue", metavar="ID", help="this one item")
     ids.completer = issue.completer = complete_ids
-    if workflow in (Workflow.ISSUE, None):
-        group.add_argument("--brief", type=Path, metavar="FILE", help="this brief, wherever it lies")
-    if workflow is Workflow.IMPLEMENTATION:
-        parser.set_defaults(source=None, label=[], milestone=None)
-    else:
-        _add_source_arguments(group, workflow)
-    group.add_argument("--retry-failed", action="store_true", help="of these, only those that failed before")
-    group.add_argument("--skip-failed", action="store_true", help="of these, not those that failed before")
-    group.add_argument("--redo", action="store_true", help="of these, also those that are complete")
-    add_repository_argument(group)
-
-
-def _add_source_arguments(group: argparse._ArgumentGroup, workflow: Workflow | None) -> None:
-    items = "briefs" if workflow is Workflow.ISSUE else "items"
-    group.add_argument("--source", metavar="S", help=f"{items} are the open issues there: github:owner/name")
-    label_help = "with --source, only issues with all of these labels"
-    if workflow is not Workflow.LLD:
-        label_help += "; without it, labels for what is filed"
-    group.add_argument("--label", nargs="+", action="extend", default=[], metavar="L", help=label_help)
-    group.add_argument("--milestone", metavar="M", help="with --source, only issues of this one, by title or number")
-
-
-def _add_run_arguments(parser: Parser, workflow: Workflow | None) -> None:
-    group = parser.add_argument_group("how to run them")
-    add_parallel_arguments(group)  # type: ignore[arg-type]
-    is_building = workflow is Workflow.IMPLEMENTATION
-    bounds = ("max_iterations", "coverage_target", "test_timeout") if is_building else ("max_rounds",)
-    for name in ("drafter", "reviewer", *bounds, *CAPS, "timeout", "retries", "delay", "halt"):
-        setting = SETTINGS[name]
-        default = f" (default: {setting.default})" if setting.default else ""
+    if kind is None or kind.record.takes_briefs:
         group.add_argument(
-            f"--{name.replace('_', '-')}",
-            metavar=_metavar(name),
-            help=setting.help.replace("%", "%%") + default,
+            "--brief", type=Path, metavar="FILE", help="this brief, from any folder"
         )
-    if workflow is Workflow.IMPLEMENTATION:
-        group.add_argument("--scaffold-only", action="store_true", help="write the tests, prove them red, and stop")
-        group.add_argument("--rehearse", action="store_true", help="afterwards merge all that is built, on trial")
-    group.add_argument("--price", action="append", metavar="P:MODEL=IN/OUT", help=SETTINGS["price"].help)
+    if kind is None or not kind.record.builds:
+        _add_source_arguments(group, kind)
+    add_flag(group, "--retry-failed", "run only items that failed before")
+    add_flag(group, "--skip-failed", "leave out items that failed before")
+    add_flag(group, "--redo", "also run items that are already complete")
+
+
+def _add_source_arguments(group: argparse._ArgumentGroup, kind: Kind | None) -> None:
+    group.add_argument(
+        "--source",
+        metavar="S",
+        help="take the open issues of github:owner/name as items",
+    )
+    label_help = "with --source: only issues that have all of these labels"
+    if kind is None or kind.record.writes_issues:
+        label_help += "; with --file alone: labels of the created issues"
+    group.add_argument(
+        "--label", nargs="+", action="extend", default=[], metavar="L", help=label_help
+    )
+    group.add_argument(
+        "--milestone",
+        metavar="M",
+        help="with --source: only issues of this milestone, by title or number",
+    )
+    add_flag(group, "--any-author", ANY_AUTHOR)
+
+
+def _add_run_arguments(parser: Parser, kind: Kind | None) -> None:
+    group = parser.add_argument_group("how to run them")
+    add_parallel_arguments(group)
+    builds = kind is not None and kind.record.builds
+    for setting in FLAGS:
+        if setting.builds not in (None, builds):
+            continue
+        text = setting.help.replace("%", "%%")
+        if setting.default:
+            text += f" (default: {setting.default})"
+        group.add_argument(flag_of(setting.name), metavar=setting.metavar, help=text)
+    if builds:
+        add_flag(
+            group, "--scaffold-only", "stop when the tests are written and proven red"
+        )
+        group.add_argument(
+            "--trial-merge",
+            "--rehearse",
+            action="store_true",
+            help="afterwards run agentos trial-merge on everything that is implemented",
+        )
+    group.add_argument(
+        "--price",
+        action="append",
+        metavar="P:MODEL=IN/OUT",
+        help=SETTINGS["price"].help,
+    )
+
+
+def add_parallel_arguments(parser: argparse._ActionsContainer) -> None:
+    """Add `--parallel [N]` and `--dry-run`."""
+    parser.add_argument(
+        "--parallel",
+        nargs="?",
+        const=ParallelCoordinator.DEFAULT_PARALLELISM,
+        default=None,
+        type=_read_parallel,
+        metavar="N",
+        help=(
+            "how many items run at a time: 1 without this flag, 3 without N, at most 10"
+            " (more is capped with a warning)"
+        ),
+    )
+    add_flag(parser, "--dry-run", "show what would run and an estimate; change nothing")
+
+
+def _read_parallel(text: str) -> int:
+    try:
+        return read_whole(1)(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _add_filing_arguments(parser: Parser) -> None:
@@ -143,198 +199,256 @@ def _add_filing_arguments(parser: Parser) -> None:
         nargs="?",
         const="",
         metavar="TARGET",
-        help="create them on GitHub too, each once: github:owner/name, or alone for the repository of origin",
+        help=(
+            "also create them on GitHub, each once: in github:owner/name, or without a"
+            " value in the repository of origin"
+        ),
     )
-    group.add_argument("--file-label", nargs="+", action="extend", default=[], metavar="L", help="labels for them")
-
-
-def _metavar(name: str) -> str:
-    return {
-        "drafter": "P:MODEL",
-        "reviewer": "P:MODEL",
-        **dict.fromkeys(CAPS, "DOLLARS"),
-        "coverage_target": "PERCENT",
-        "timeout": "SECONDS",
-        "test_timeout": "SECONDS",
-        "delay": "SECONDS",
-        "halt": "RULE",
-    }.get(name, "N")
+    group.add_argument(
+        "--file-label",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="L",
+        help="labels of the created issues",
+    )
 
 
 def _add_output_arguments(parser: Parser) -> None:
     group = parser.add_argument_group("what to show")
-    group.add_argument("--json", action="store_true", help="one JSON document on stdout; all talk goes to stderr")
-    group.add_argument("-q", "--quiet", action="store_true", help="only failures and the counts")
-    group.add_argument("-v", "--verbose", action="count", default=0, help="more about what happens; twice for all")
-    group.add_argument("--color", metavar="WHEN", help="auto, always or never (default: auto; NO_COLOR is honoured)")
-    group.add_argument("--no-prefix", action="store_true", help="leave the [LLD-42] off the lines of the workflows")
-    group.add_argument("--group", action="store_true", help="show the lines of a workflow together when it ends")
-    group.add_argument("--only", nargs="+", default=[], metavar="ID", help="show the lines of these workflows only")
+    group.add_argument(
+        "-q", "--quiet", action="store_true", help="only failures and the counts"
+    )
+    group.add_argument(
+        "-v",
+        "--verbose",
+        action="count",
+        default=0,
+        help="more detail; twice for everything",
+    )
+    group.add_argument("--color", metavar="WHEN", help=SETTINGS["color"].help)
+    add_flag(group, "--no-prefix", "print the lines of items without their [LLD-42]")
+    add_flag(group, "--group", "print the lines of an item together when it ends")
+    group.add_argument(
+        "--only",
+        nargs="+",
+        default=[],
+        metavar="ID",
+        help="print only the lines of these items",
+    )
 
 
-def run(args: argparse.Namespace, workflow: Workflow, prog: str, arguments: Sequence[str]) -> int:
-    """Do what the arguments ask for; every foreseen error is one line and exit 2."""
-    environ = os.environ
-    try:
-        home = Home(home_path(environ))
-        if args.dry_run:
-            from agentos.cli.dry_run import show
+def run(arguments: Arguments) -> int:
+    """Run the items, or show what would run."""
+    kind = arguments.kind or Kind(arguments.type)
+    if arguments.dry_run:
+        from agentos.cli.dry_run import show
 
-            return show(settle(args, workflow, prog, arguments, environ, home)[0], home, as_json=args.json)
-        from agentos.workers.cradle import started_ahead
+        return show(read_options(arguments, kind), arguments)
+    from agentos.workers.process.server_process import started_ahead
 
-        with started_ahead(environ, workflow):
-            options, color = settle(args, workflow, prog, arguments, environ, home)
-            from agentos.cli.execution import execute
+    # The fork server starts while this process reads settings and imports the rest.
+    with started_ahead(arguments.environ, kind):
+        options = read_options(arguments, kind)
+        from agentos.cli.execution import execute
 
-            code = execute(options, home, args, color, environ)
-        return _rehearse(options, code) if getattr(args, "rehearse", False) else code
-    except UsageError as error:
-        print_clean(f"{prog}: {error}\n", sys.stderr)
-        return COME_AGAIN if isinstance(error, Unavailable) else 2
-    except BrokenPipeError:
-        return end_by_broken_pipe()
-
-
-def _rehearse(options: Options, code: int) -> int:
-    """Try what was built together with what was built before; what has failed already stays the exit code."""
-    from agentos.cli.rehearse import rehearse_and_tell
-    from agentos.rehearsal.session import Request
-
-    if code not in (0, 1, COME_AGAIN):
+        code = execute(options, arguments)
+    if not arguments.trial_merge or code not in (0, 1, TRY_LATER):
         return code
-    rehearsed = rehearse_and_tell(Request(options.repository, test_timeout=options.test_timeout))
-    return code or rehearsed
+    from agentos.cli.trial_merge import merge_and_report
+    from agentos.proving.trial_merge.session import TrialMergeRequest
+
+    timeout = options.config.test_timeout
+    request = TrialMergeRequest(options.repository, test_timeout=timeout)
+    merged = merge_and_report(request, arguments)
+    return code or merged
 
 
-def settle(
-    args: argparse.Namespace,
-    workflow: Workflow,
-    prog: str,
-    arguments: Sequence[str],
-    environ: Mapping[str, str],
-    home: Home,
-) -> tuple[Options, str]:
-    """Resolve arguments and settings into options and the choice of colours."""
-    from agentos.plan.preview import Options
+def read_options(arguments: Arguments, kind: Kind) -> RunOptions:
+    """Return the options of the run."""
+    from agentos.backlog.preview import RunOptions
 
-    repository = repository_of(args)
-    brief = getattr(args, "brief", None)
+    repository = arguments.repository
+    brief = arguments.brief
     if brief is not None and not brief.is_file():
-        raise UsageError(f"{brief}: no such file; give the brief's path with --brief FILE")
-    choice = _choose(args, brief, workflow)
-    values = {name: value.value for name, value in resolve(vars(args), environ, repository, home.config).items()}
-    if workflow is Workflow.IMPLEMENTATION:
-        values["drafter"] = find_code_writer(values["drafter"], repository)
-    color = values.pop("color")
-    options = Options(
-        workflow=workflow,
+        raise UsageError(
+            f"{brief}: no such file; give the brief's path with --brief FILE"
+        )
+    choice = _read_choice(arguments, kind)
+    settings = arguments.resolve(vars(arguments))
+    values = {name: setting.value for name, setting in settings.items()}
+    values |= choose_models(settings["drafter"], settings["reviewer"])
+    if kind.record.builds:
+        check_builders(values["drafter"], values["reviewer"])
+    config = RunConfig(**values, scaffold_only=arguments.scaffold_only)
+    return RunOptions(
+        workflow=kind,
         repository=repository,
         choice=choice,
-        command=shlex.join((prog, *arguments)),
-        retry=_retry_command(args, prog, workflow, values["parallel"]),
+        config=config,
+        command=shlex.join((*arguments.prog.split(), *arguments.argv)),
+        retry=_retry_command(arguments, config.parallel),
+        answer_with=f"{command_line('agentos', arguments.environ)} answer",
         brief=brief.absolute() if brief else None,
-        scaffold_only=getattr(args, "scaffold_only", False),
-        **_read_places(args, workflow),
-        **values,
+        **_read_places(arguments, kind),
     )
-    return options, color
 
 
-def _read_places(args: argparse.Namespace, workflow: Workflow) -> dict[str, Any]:
-    """Check where items come from and where issues go to; a label belongs to the source if there is one."""
-    wish, labels = getattr(args, "file", None), tuple(args.label)
-    file_labels = tuple(getattr(args, "file_label", ()))
-    if wish is not None and workflow is not Workflow.ISSUE:
+def _read_choice(arguments: Arguments, kind: Kind) -> Choice:
+    from agentos.backlog.selection import Choice, normalize_id
+
+    ids = split_ids(arguments.ids, kind)
+    named = [arguments.all, ids, arguments.issue is not None, arguments.brief]
+    if sum(map(bool, named)) != 1:
+        message = "name the items"
+        if any(named):
+            message += " in one way"
+        message += ": --all, --ids ID..., --issue ID"
+        if arguments.kind is None or kind.record.takes_briefs:
+            message += " or --brief FILE"
+        raise UsageError(message)
+    if arguments.trial_merge and arguments.json:
+        raise UsageError(
+            "--trial-merge and --json exclude each other; run agentos trial-merge"
+            " --json afterwards"
+        )
+    if arguments.retry_failed and arguments.skip_failed:
+        raise UsageError("--retry-failed and --skip-failed exclude each other")
+    if arguments.issue is not None:
+        ids = (normalize_id(arguments.issue, kind),)
+    return Choice(
+        everything=not ids,
+        ids=ids,
+        retry_failed=arguments.retry_failed,
+        skip_failed=arguments.skip_failed,
+        redo=arguments.redo,
+    )
+
+
+def _read_places(arguments: Arguments, kind: Kind) -> dict[str, Any]:
+    """Return the options that say where items come from and where issues are filed."""
+    source, milestone = arguments.source, arguments.milestone
+    target, labels = arguments.file, arguments.label
+    file_labels = arguments.file_label
+    if target is not None and not kind.record.writes_issues:
         raise UsageError("--file: is for issues; designs are kept in the repository")
-    if wish:
-        read_repository(wish, "--file")
-    if file_labels and wish is None:
+    if target:
+        read_repository(target, "--file")
+    if file_labels and target is None:
         raise UsageError("--file-label: needs --file")
-    if args.source is not None:
-        read_repository(args.source, "--source")
-        if getattr(args, "brief", None) is not None:
+    if source is not None:
+        read_repository(source, "--source")
+        if arguments.brief is not None:
             raise UsageError("--source and --brief exclude each other")
-    elif args.milestone is not None or (labels and wish is None):
-        raise UsageError(f"--{'label' if labels else 'milestone'}: needs --source github:owner/name")
     else:
-        labels, file_labels = (), (*labels, *file_labels)
+        if labels and target is None:
+            raise UsageError("--label: needs --source github:owner/name")
+        if milestone is not None:
+            raise UsageError("--milestone: needs --source github:owner/name")
+        if arguments.any_author:
+            raise UsageError("--any-author: needs --source github:owner/name")
+        # Without a source to filter, --label means the created issues.
+        file_labels = labels + file_labels
+        labels = []
     return {
-        "source": args.source or "",
-        "labels": labels,
-        "milestone": args.milestone or "",
-        "file": wish,
+        "source": source or "",
+        "labels": tuple(labels),
+        "milestone": milestone or "",
+        "any_author": arguments.any_author,
+        "file": target,
         "file_labels": tuple(dict.fromkeys(file_labels)),
     }
 
 
-def find_code_writer(drafter: str, repository: Path) -> str:
-    """Return who writes the code; rules cannot, but a repository may bring recorded answers."""
-    provider, _, options = drafter.partition(":")
-    if provider != "offline" or "answers=" in options:
-        return drafter
-    from agentos.cli.asking import RECORDED
+def choose_models(drafter: Value, reviewer: Value) -> dict[str, str]:
+    """Return both models; where only one is named, it has both roles.
 
-    folder = repository / RECORDED
-    if not folder.is_dir():
+    Recorded answers are given by flag only: a repository must not bring approvals.
+    """
+    for name, value in (("drafter", drafter), ("reviewer", reviewer)):
+        if gives_recorded(value.value) and value.origin != "flag":
+            raise UsageError(
+                f"{name} ({value.origin}): recorded answers are given by flag only, as"
+                f" --{name} offline:answers=FOLDER"
+            )
+    if reviewer.origin == "default" and not is_rules(drafter.value):
+        reviewer = drafter
+    elif drafter.origin == "default" and not is_rules(reviewer.value):
+        drafter = reviewer
+    return {"drafter": drafter.value, "reviewer": reviewer.value}
+
+
+def check_builders(drafter: str, reviewer: str) -> None:
+    """Refuse rules where code is written: they write none and approve nothing."""
+    if is_rules(drafter):
         raise UsageError(
-            "--drafter: offline has no rules that write code; name a model, as --drafter anthropic:claude-sonnet-5, "
-            "or recorded answers, as --drafter offline:answers=FOLDER"
+            "--drafter: offline has no rules that write code; name a model, as"
+            " --drafter anthropic:claude-sonnet-5, or recorded answers, as --drafter"
+            " offline:answers=FOLDER"
         )
-    return f"offline:{options + ',' if options else ''}answers={quote(str(folder))}"
-
-
-def _choose(args: argparse.Namespace, brief: Path | None, workflow: Workflow) -> Choice:
-    from agentos.plan.selection import Choice, normalise_id
-
-    ids = [part for text in args.ids or [] for part in text.split(",") if part]
-    named = [args.all, bool(ids), args.issue is not None, brief is not None]
-    if sum(named) != 1:
-        wrong = "name the items" if not any(named) else "name the items in one way"
+    if is_rules(reviewer):
         raise UsageError(
-            f"{wrong}: --all, --ids ID..., --issue ID" + (" or --brief FILE" if hasattr(args, "brief") else "")
+            "--reviewer: the rules of offline approve no test plan; name a model, or"
+            " leave it out to have the drafter's model review"
         )
-    if getattr(args, "rehearse", False) and args.json:
-        raise UsageError("--rehearse and --json exclude each other; run agentos rehearse --json afterwards")
-    if args.retry_failed and args.skip_failed:
-        raise UsageError("--retry-failed and --skip-failed exclude each other")
-    if args.issue is not None:
-        ids = [args.issue]
-    return Choice(
-        everything=args.all or brief is not None,
-        ids=tuple(dict.fromkeys(normalise_id(text, workflow) for text in ids)),
-        retry_failed=args.retry_failed,
-        skip_failed=args.skip_failed,
-        redo=args.redo,
-    )
 
 
-def _retry_command(args: argparse.Namespace, prog: str, workflow: Workflow, parallel: int) -> tuple[str, ...]:
-    command = prog.split()
-    if hasattr(args, "type"):
-        # The script is on no PATH: named as it was called, the command can be pasted.
-        command = [sys.argv[0] if sys.argv[0].endswith(prog) else prog, "--type", workflow.value]
-    if args.repo is not None:
-        command += ["--repo", str(args.repo)]
-    bounds = ("max_rounds", "max_iterations", "coverage_target", "test_timeout", "timeout")
-    for name in ("drafter", "reviewer", *bounds, *CAPS):
-        if getattr(args, name, None) is not None:
-            command += [f"--{name.replace('_', '-')}", str(getattr(args, name))]
-    for price in args.price or ():
-        command += ["--price", price]
-    if parallel > 1:
-        command += ["--parallel", str(parallel)]
-    for name in ("source", "milestone"):
-        if getattr(args, name) is not None:
-            command += [f"--{name}", getattr(args, name)]
-    for name in ("label", "file_label"):
-        for label in getattr(args, name, ()):
-            command += [f"--{name.replace('_', '-')}", label]
-    if getattr(args, "file", None) is not None:
-        command += ["--file", args.file] if args.file else ["--file"]
-    for flag in ("scaffold_only", "rehearse", "redo"):
-        if getattr(args, flag, False):
-            command.append(f"--{flag.replace('_', '-')}")
-    if getattr(args, "brief", None) is not None:
-        command += ["--brief", str(args.brief)]
+def _retry_command(arguments: Arguments, parallel: int) -> tuple[str, ...]:
+    """Return the command that takes `--ids` to run items again."""
+    command = arguments.prog.split()
+    if arguments.prog.endswith(".py") and sys.argv[0].endswith(arguments.prog):
+        # A script is not on the PATH: as it was called, the command can be pasted.
+        command = [sys.argv[0]]
+    for name in REPEATED:
+        value = getattr(arguments, name, None)
+        if name == "parallel":
+            value = parallel > 1 and parallel
+        for each in value if isinstance(value, list) else [value]:
+            if each is None or each is False:
+                continue
+            command.append(flag_of(name))
+            if each is not True and each != "":
+                command.append(str(each))
     return tuple(command)
+
+
+def collect_pending(repository: Path, kind: Kind) -> list[Item]:
+    """Return the items of a repository that are not complete."""
+    from agentos.backlog.preview import open_folder
+    from agentos.backlog.selection import Choice, ItemIndex, select
+    from agentos.state.home import repository_key
+
+    repository = repository.absolute()
+    inbox = open_folder(repository, kind)
+    index = ItemIndex(Arguments().home, repository, repository_key(repository), inbox)
+    choice = Choice(everything=True)
+    return list(select(inbox.collect(), choice, index, kind.record.inputs).items)
+
+
+def complete_ids(
+    prefix: str,
+    parsed_args: argparse.Namespace,
+    parser: argparse.ArgumentParser,
+    **_: Any,
+) -> list[str]:
+    """Return the ids that begin with `prefix`: those in the inbox, or with `--source`
+    those that were fetched before.
+    """
+    from agentos.backlog.inbox import Inbox
+    from agentos.backlog.inbox.remembered import RememberedInbox
+    from agentos.backlog.preview import open_folder
+
+    named = getattr(parsed_args, "type", None) or Kind.LLD
+    kind = parser.get_default("kind") or Kind(named)
+    try:
+        repository = find_repository(parsed_args.repo)
+        inbox: Inbox = open_folder(repository, kind)
+        start = ""
+        if parsed_args.source:
+            inbox = RememberedInbox(Arguments().home, repository, kind)
+            start = f"{parsed_args.source}#"
+        items = inbox.collect().items
+    except (AgentOSError, OSError):
+        return []
+    found = [item.id for item in items if item.source.startswith(start)]
+    return [id for id in found if id.startswith(prefix)]

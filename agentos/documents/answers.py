@@ -1,18 +1,27 @@
-"""What people answered to the questions of reviewers: a file of its own that is read as part of the source."""
+"""Read and write the file of people's answers to the questions of reviewers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agentos.documents.markdown import Kind, fence_opening, is_fence_close, list_marker, scan_rows, split_lines
+from agentos.documents.markdown import (
+    closing_fence,
+    fence_opening,
+    is_fence_close,
+    list_marker,
+    scan,
+    split_lines,
+)
 
-_BEGINS = "## Answer"
+_HEADING = "## Answer"
+_ESCAPED = frozenset("#=")
+"""Signs that begin a heading or underline one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A question and what a person answered."""
+    """A question and a person's answer to it."""
 
     question: str
     text: str
@@ -20,91 +29,126 @@ class Answer:
 
 
 def parse_answers(text: str) -> tuple[Answer, ...]:
-    """Read answers, each below its own heading, the question quoted above it; people may edit the file by hand."""
+    """Read the answers, each below its own heading and its quoted question.
+
+    People may edit the file by hand.
+    """
     found: list[tuple[str, list[str]]] = []
+    rows: list[str] = []
     for row in split_lines(text):
-        if row.startswith(_BEGINS):
-            found.append((row.removeprefix(_BEGINS).strip(" ,:()"), []))
-        elif found:
-            found[-1][1].append(row.rstrip())
-    answers = (_split(date, rows) for date, rows in found)
-    return tuple(answer for answer in answers if answer.text)
+        if row.startswith(_HEADING):
+            heading = row.removeprefix(_HEADING)
+            rows = []
+            found.append((heading.strip(" ,:()"), rows))
+        else:
+            rows.append(row.rstrip())
+    answers = []
+    for date, rows in found:
+        answer = _read_answer(date, rows)
+        if answer.text:
+            answers.append(answer)
+    return tuple(answers)
 
 
-def _split(date: str, rows: Sequence[str]) -> Answer:
+def _read_answer(date: str, rows: Sequence[str]) -> Answer:
     quoted = []
-    position = 0
-    while position < len(rows) and (not rows[position] or rows[position].startswith(">")):
-        quoted.append(rows[position].lstrip("> "))
-        position += 1
-    return Answer(" ".join(" ".join(quoted).split()), "\n".join(rows[position:]).strip(), date)
+    for row in rows:
+        if row and not row.startswith(">"):
+            break
+        quoted.append(row.lstrip("> "))
+    question = _flatten(" ".join(quoted))
+    text = "\n".join(rows[len(quoted) :])
+    return Answer(question, text.strip(), date)
+
+
+def _flatten(text: str) -> str:
+    return " ".join(text.split())
 
 
 def render_answers(label: str, answers: Sequence[Answer]) -> str:
     """Write answers in the form that `parse_answers` reads."""
     parts = [f"# Answers for {label}"]
     for answer in answers:
-        date = f", {answer.date}" if answer.date else ""
-        quoted = f"> {' '.join(answer.question.split())}\n\n" if answer.question else ""
-        # No line of the answer may begin another answer, and the first may not pass for the question.
-        rows = [f" {row}" if row.startswith(_BEGINS) else row for row in split_lines(answer.text.strip())]
-        if rows and rows[0].startswith(">"):
-            rows[0] = f" {rows[0]}"
-        parts.append(f"{_BEGINS}{date}\n\n{quoted}" + "\n".join(rows))
+        heading = _HEADING
+        if answer.date:
+            heading += f", {answer.date}"
+        parts.append(heading)
+        if answer.question:
+            question = _flatten(answer.question)
+            parts.append(f"> {question}")
+        text = _indent_marks(answer.text)
+        parts.append(text)
     return "\n\n".join(parts) + "\n"
+
+
+def _indent_marks(text: str) -> str:
+    """Keep a line of an answer from passing for a heading or for the question."""
+    rows: list[str] = []
+    for row in split_lines(text.strip()):
+        is_quote = not rows and row.startswith(">")
+        if is_quote or row.startswith(_HEADING):
+            row = f" {row}"
+        rows.append(row)
+    return "\n".join(rows)
 
 
 def with_answers(source: str, answers: Sequence[Answer]) -> str:
     """Return a source with the answers as settled questions at its end."""
     if not answers:
         return source
-    entries = (row for answer in answers for row in _entry(answer))
-    return "\n".join([source.rstrip(), *_closing(source), "", "## Open Questions", "", *entries]) + "\n"
+    rows = [source.rstrip()]
+    closing = closing_fence(scan(source))
+    if closing:
+        rows.append(closing)
+    rows += ["", "## Open Questions", ""]
+    for answer in answers:
+        rows += _settled_question(answer)
+    return "\n".join(rows) + "\n"
 
 
-def _closing(source: str) -> list[str]:
-    """Return the mark that closes the last fence of a source which leaves it open."""
-    opened = _open_fence(split_lines(source))
-    return [opened] if opened else []
+def _settled_question(answer: Answer) -> list[str]:
+    """Write a settled question as one list item that holds all lines of the answer."""
+    asked = _hide_comments(answer.question)
+    asked = asked.replace("**Answer:", "Answer:")
+    question = _flatten(asked) or "Asked by the reviewer."
+    text = answer.text.strip()
+    below = _escape(split_lines(text))
+    first = below[0].strip()
+    # A fence or a list has to begin its own line.
+    if fence_opening(below[0]) or list_marker(first) is not None:
+        first = ""
+    else:
+        del below[0]
+    item = f"- [x] {question} **Answer:** {first}"
+    rows = [item.rstrip()]
+    for row in below:
+        indented = f"  {row}"
+        rows.append(indented.rstrip())
+    return rows
 
 
-def _entry(answer: Answer) -> list[str]:
-    """Write a settled question; all lines of the answer stand inside the entry and none begins anything else."""
-    question = " ".join(_inert(answer.question).replace("**Answer:", "Answer:").split()) or "Asked by the reviewer."
-    first, *more = _harmless(split_lines(answer.text.strip()))
-    if fence_opening(first) or list_marker(first.strip()) is not None:
-        first, more = "", [first, *more]
-    below = [f"  {row}".rstrip() for row in more]
-    return [f"- [x] {question} **Answer:** {first.strip()}".rstrip(), *below]
-
-
-def _harmless(rows: Sequence[str]) -> list[str]:
-    """Escape what would begin a heading or a comment outside code, and close a fence that is left open."""
-    kept: list[str] = []
+def _escape(rows: Sequence[str]) -> list[str]:
+    """Escape headings and comments outside code, and close an open fence."""
+    escaped: list[str] = []
     fence = ""
     for row in rows:
         if fence:
-            fence = "" if is_fence_close(row, fence) else fence
-            kept.append(row)
+            escaped.append(row)
+            if is_fence_close(row, fence):
+                fence = ""
             continue
-        shown = _inert(row)
+        shown = _hide_comments(row)
         opening = fence_opening(shown)
+        bare = shown.strip()
         if opening:
             fence = opening[0]
-        elif shown.strip()[:1] in ("#", "="):
-            shown = f"\\{shown.strip()}"
-        kept.append(shown)
-    return [*kept, fence] if fence else kept
+        elif bare[:1] in _ESCAPED:
+            shown = f"\\{bare}"
+        escaped.append(shown)
+    if fence:
+        escaped.append(fence)
+    return escaped
 
 
-def _inert(text: str) -> str:
+def _hide_comments(text: str) -> str:
     return text.replace("<!--", "&lt;!--")
-
-
-def _open_fence(rows: Sequence[str]) -> str:
-    fence = ""
-    for line in scan_rows(rows):
-        if line.kind is Kind.FENCE:
-            opening = None if fence else fence_opening(line.text)
-            fence = opening[0] if opening else ""
-    return fence

@@ -1,51 +1,37 @@
-"""Read a short brief: what is wrong, what is wished for, what must be kept."""
+"""Read a short brief: the problem, the wishes and the constraints."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from agentos.documents.headings import Topic, is_metadata, plain, split_number, topic_of
 from agentos.documents.issue import Question, read_question
-from agentos.documents.markdown import Section, items, paragraphs, scan, sections
-from agentos.documents.undisturbed import undisturbed
+from agentos.documents.markdown import (
+    MAX_CHARACTERS,
+    Section,
+    items,
+    paragraphs,
+    scan,
+    sections,
+)
+from agentos.documents.without_gc import without_gc
 
-MAX_BYTES = 2_000_000
-_PROBLEM = (
-    "problem",
-    "context",
-    "background",
-    "why",
-    "motivation",
-    "situation",
-    "today",
-    "pain",
-    "what happens",
-)
-_WISHES = (
-    "wish",
-    "want",
-    "idea",
-    "request",
-    "what we",
-    "goal",
-    "need",
-    "proposal",
-    "should",
-    "feature",
-    "ask",
-)
-_CONSTRAINTS = (
-    "constraint",
-    "limit",
-    "must not",
-    "keep",
-    "boundar",
-    "rules",
-    "non goal",
-    "out of scope",
-    "but",
-)
-_FAILURES = ("what goes wrong", "failure", "when it fails", "error", "edge case")
+_TITLES = {
+    "failures": "what goes wrong|failure|when it fails|error|edge case",
+    "constraints": (
+        "constraint|limit|must not|keep|boundar|rules|non goal|out of scope|but"
+    ),
+    "problem": (
+        "problem|context|background|why|motivation|situation|today|pain|what happens"
+    ),
+    "wishes": ("wish|want|idea|request|what we|goal|need|proposal|should|feature|ask"),
+}
+"""How a word in the headings of each part begins; the first part that fits counts."""
+_PATTERNS = {
+    part: re.compile(f"(?:^|.* )(?:{titles})") for part, titles in _TITLES.items()
+}
+_Texts = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,71 +40,82 @@ class Brief:
 
     title: str = ""
     number: int | None = None
-    problem: tuple[str, ...] = ()
-    wishes: tuple[str, ...] = ()
-    constraints: tuple[str, ...] = ()
-    failures: tuple[str, ...] = ()
+    problem: _Texts = ()
+    wishes: _Texts = ()
+    constraints: _Texts = ()
+    failures: _Texts = ()
     questions: tuple[Question, ...] = ()
     text: str = field(default="", repr=False)
 
     @property
-    def defects(self) -> tuple[str, ...]:
-        """Return why this is no usable brief; empty when it is."""
+    def defects(self) -> _Texts:
+        """Return what makes this brief unusable."""
         found = []
         if not self.title:
-            found.append("it has no title: begin it with a heading such as '# 7 - Remind borrowers'")
+            found.append(
+                "it has no title: begin it with a heading such as '# 7 - Remind"
+                " borrowers'"
+            )
         if not (self.problem or self.wishes):
             found.append("it states neither a problem nor a wish")
         return tuple(found)
 
 
-@undisturbed
+@without_gc
 def parse_brief(text: str) -> Brief:
     """Read a brief; never fails, see `Brief.defects`."""
-    lines = scan(text[:MAX_BYTES])
+    text = text[:MAX_CHARACTERS]
+    lines = scan(text)
     found = sections(lines)
-    title, number = split_number(found[0].title) if found else ("", None)
-    groups: dict[str, list[str]] = {"problem": [], "wishes": [], "constraints": [], "failures": []}
+    title = ""
+    number = None
+    parts: dict[str, list[str]] = {part: [] for part in _TITLES}
     questions: list[Question] = []
-    for position, section in enumerate(found):
-        if position and topic_of(section.title) is Topic.QUESTIONS:
-            questions.extend(read_question(entry) for entry in items(section.body))
-            continue
-        kind = "" if position == 0 else _kind(section.title)
-        _collect(section, kind, groups)
-    if not found:
-        groups["problem"].extend(paragraphs(lines))
+    if found:
+        head, *rest = found
+        title, number = split_number(head.title)
+        _collect(head, "", parts)
+        for section in rest:
+            if topic_of(section.title) is Topic.QUESTIONS:
+                questions += map(read_question, items(section.body))
+            else:
+                _collect(section, _find_part(section.title), parts)
+    else:
+        parts["problem"] += paragraphs(lines)
     return Brief(
-        title,
-        number,
-        tuple(groups["problem"]),
-        tuple(groups["wishes"]),
-        tuple(groups["constraints"]),
-        tuple(groups["failures"]),
-        tuple(questions),
-        text[:MAX_BYTES],
+        title=title,
+        number=number,
+        problem=tuple(parts["problem"]),
+        wishes=tuple(parts["wishes"]),
+        constraints=tuple(parts["constraints"]),
+        failures=tuple(parts["failures"]),
+        questions=tuple(questions),
+        text=text,
     )
 
 
-def _kind(title: str) -> str:
+def _find_part(title: str) -> str:
+    """Return the part that a heading begins, empty if it is unknown."""
     name = plain(title)
-    for kind, starts in (
-        ("failures", _FAILURES),
-        ("constraints", _CONSTRAINTS),
-        ("problem", _PROBLEM),
-        ("wishes", _WISHES),
-    ):
-        if any(name.startswith(start) or f" {start}" in name for start in starts):
-            return kind
+    for part, pattern in _PATTERNS.items():
+        if pattern.match(name):
+            return part
     return ""
 
 
-def _collect(section: Section, kind: str, groups: dict[str, list[str]]) -> None:
-    """File bullets under their heading; without one, bullets are wishes and running text is the problem."""
-    entries = ["; ".join([entry.text, *entry.details]) for entry in items(section.body)]
+def _collect(section: Section, part: str, parts: dict[str, list[str]]) -> None:
+    """Add list items and running text to a part.
+
+    Below an unknown heading, list items are wishes and running text is the problem.
+    """
+    entries = []
+    for item in items(section.body):
+        texts = [item.text, *item.details]
+        entries.append("; ".join(texts))
     running = [text for text in paragraphs(section.body) if not is_metadata(text)]
-    if entries:
-        groups[kind or "wishes"].extend(entries)
-        groups["problem"].extend(running if kind in ("", "problem") else ())
-    else:
-        groups[kind or "problem"].extend(running)
+    if not entries:
+        parts[part or "problem"] += running
+        return
+    parts[part or "wishes"] += entries
+    if part in ("", "problem"):
+        parts["problem"] += running

@@ -1,8 +1,9 @@
-"""Read which other items a text says it depends on.
+"""Read which other items a text depends on.
 
-A statement begins a line or a list entry: `Depends on: #7, #9 and audit-trail`, `**Blocked by:** None`. Below a heading
-such as Dependencies a bare `- #7` is one too. What is quoted, commented out, struck through, checked off or code is
-none, and `owner/name#7` and addresses name the items of another repository, unless that one is said to be ours.
+A statement begins a line or a list entry: `Depends on: #7, #9 and audit-trail`,
+`**Blocked by:** None`. Below a heading such as Dependencies a bare `- #7` counts too.
+Quotes, comments, code and entries that are struck through or checked off do not count.
+`owner/name#7` and URLs name items of another repository, unless that is our own.
 """
 
 from __future__ import annotations
@@ -13,16 +14,19 @@ from dataclasses import dataclass
 from enum import Enum
 
 from agentos.documents.headings import Topic, plain, topic_of
-from agentos.documents.markdown import Kind, Line, scan
+from agentos.documents.markdown import MAX_CHARACTERS, Kind, Line, scan
 
-MAX_CHARACTERS = 2_000_000
 MAX_FOUND = 200
 MAX_LINE = 2_000
+_DEPENDS = "Depends on"
+_BLOCKED = "Blocked by"
 
 _HINTS = ("depend", "blocked by", "prerequisite")
 _STATEMENT = re.compile(
-    r"(?:(?:this|it|(?:this )?(?:issue|task|item|brief|story|work)) (?:also )?)?(?:is )?"
-    r"(?P<said>depends? (?:up)?on|dependent (?:up)?on|blocked by|blocked on)(?![^\W_]|-)[*_]*[ \t]*(?P<colon>:?)",
+    r"(?:(?:this|it|(?:this )?(?:issue|task|item|brief|story|work)) (?:also )?)?"
+    r"(?:is )?"
+    r"(?P<said>depends? (?:up)?on|dependent (?:up)?on|blocked by|blocked on)"
+    r"(?![^\W_]|-)[*_]*[ \t]*(?P<colon>:?)",
     re.IGNORECASE,
 )
 _CODE = re.compile(r"`[^`\n]{0,300}`")
@@ -33,28 +37,45 @@ _ADDRESS = re.compile(
     r"<?https?://[\w.-]{1,200}/([\w.-]{1,100}/[\w.-]{1,100})/(?:issues|pull)/(\d{1,18})(?:#\S{0,200})?>?"
 )
 _BETWEEN = re.compile(r"[,;&+]|(?<!\S)(?:and|or|as well as)(?!\S)", re.IGNORECASE)
-_NUMBER = re.compile(r"(?:(?:issue|brief|item|task|design)[ ]|(?:lld|issue|gh)-)?#?(\d{1,18})", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"(?:(?:issue|brief|item|task|design)[ ]|(?:lld|issue|gh)-)?#?(\d{1,18})",
+    re.IGNORECASE,
+)
 _FOREIGN = re.compile(r"([\w.-]{1,100}/[\w.-]{1,100})#(\d{1,18})")
 _NAME = re.compile(r"#?([A-Za-z0-9][A-Za-z0-9_-]{0,63})")
 _MARKER = re.compile(r"(?:[-*+•]|\d{1,9}[.)])[ \t]+(?:\[(?P<box>[ xX])\][ \t]+)?")
 _NOTHING = frozenset(
-    ("none", "no", "nothing", "n/a", "na", "tbd", "tba", "todo", "unknown", "nil", "null", "it", "this")
+    (
+        "none",
+        "no",
+        "nothing",
+        "n/a",
+        "na",
+        "tbd",
+        "tba",
+        "todo",
+        "unknown",
+        "nil",
+        "null",
+        "it",
+        "this",
+    )
 )
 
 
-class _Under(Enum):
-    """What the heading above says of the entries below it."""
+class _Entries(Enum):
+    """Which entries below a heading are dependencies."""
 
-    NOTHING = 0
+    NONE = 0
     NUMBERS = 1
-    """Entries that are numbers of items are dependencies, as in a list that also names packages."""
+    """Numbers of items only: the list may also name packages."""
     NAMES = 2
-    """Entries are dependencies, whatever they are called."""
+    """All entries."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """Another item that a text waits for, and where it says so."""
+    """An item that a text depends on, and the line that says so."""
 
     item: str
     line: int
@@ -63,12 +84,15 @@ class Dependency:
 
 
 def dependencies(text: str, ours: str = "") -> tuple[str, ...]:
-    """Return the ids of the items that a text depends on, each once; `ours` is `owner/name` of its repository."""
+    """Return the ids of the items that a text depends on, each once.
+
+    `ours` is `owner/name` of its repository.
+    """
     return tuple(found.item for found in read_dependencies(text, ours))
 
 
 def read_dependencies(text: str, ours: str = "") -> tuple[Dependency, ...]:
-    """Return the dependencies of a text with the lines that state them, each once, in their order."""
+    """Return the dependencies of a text in order, each once."""
     text = text[:MAX_CHARACTERS]
     if not may_depend(text):
         return ()
@@ -81,67 +105,85 @@ def read_dependencies(text: str, ours: str = "") -> tuple[Dependency, ...]:
 
 
 def may_depend(text: str) -> bool:
-    """Tell at little cost whether it is worth while to read a text for its dependencies."""
+    """Tell quickly whether a text may state dependencies at all."""
     lowered = text.casefold()
     return any(hint in lowered for hint in _HINTS)
 
 
 def _read(lines: tuple[Line, ...], ours: str) -> Iterator[Dependency]:
-    under, said, goes_on = _Under.NOTHING, "Depends on", False
+    entries = _Entries.NONE
+    said = _DEPENDS
+    # Whether a statement without items goes on in the list below it.
+    goes_on = False
     for line in lines:
         if line.kind is Kind.HEADING:
-            under, said = _place(line.text)
+            entries, said = _read_heading(line.text)
             goes_on = False
         elif line.kind is not Kind.TEXT:
             goes_on = goes_on and line.kind in (Kind.BLANK, Kind.COMMENT)
             continue
-        entry, is_entry = _unmark(line.text[:MAX_LINE])
-        if entry is None:
+        text, is_entry = _unmark(line.text[:MAX_LINE])
+        if text is None:
             continue
-        match = _STATEMENT.match(entry)
+        match = _STATEMENT.match(text)
         if match:
-            said = "Blocked by" if match["said"].casefold().startswith("blocked") else "Depends on"
-            rest = entry[match.end() :]
-            goes_on = not rest.strip(" *_")
+            said = _DEPENDS
+            if match["said"].casefold().startswith("blocked"):
+                said = _BLOCKED
+            text = text[match.end() :]
+            goes_on = not text.strip(" *_")
             takes_names = bool(match["colon"])
-        elif is_entry and (goes_on or under is not _Under.NOTHING):
-            rest, takes_names = entry, goes_on or under is _Under.NAMES
+        elif is_entry and (goes_on or entries is not _Entries.NONE):
+            takes_names = goes_on or entries is _Entries.NAMES
         else:
             goes_on = False
             continue
-        for item in _references(rest, ours, takes_names=takes_names):
-            yield Dependency(item, line.number, f"{said} {'#' if item.isdigit() else ''}{item}")
+        for item in _references(text, ours, takes_names=takes_names):
+            sign = "#" if item.isdigit() else ""
+            yield Dependency(item, line.number, f"{said} {sign}{item}")
 
 
-def _place(heading: str) -> tuple[_Under, str]:
-    if topic_of(heading) is not Topic.DEPENDENCIES:
-        return _Under.NOTHING, "Depends on"
+def _read_heading(heading: str) -> tuple[_Entries, str]:
+    """Return which entries below a heading count, and what it says of them."""
     name = plain(heading)
-    if name.startswith("related"):
-        return _Under.NOTHING, "Depends on"
+    if topic_of(heading) is not Topic.DEPENDENCIES or name.startswith("related"):
+        return _Entries.NONE, _DEPENDS
     if name.startswith("blocked by"):
-        return _Under.NAMES, "Blocked by"
-    return (_Under.NAMES if name.startswith("depends on") else _Under.NUMBERS), "Depends on"
+        return _Entries.NAMES, _BLOCKED
+    if name.startswith("depends on"):
+        return _Entries.NAMES, _DEPENDS
+    return _Entries.NUMBERS, _DEPENDS
 
 
 def _unmark(text: str) -> tuple[str | None, bool]:
-    """Return a line without its marks and whether it is a list entry; None when it states nothing of its own."""
-    stripped = text.strip()
-    if stripped.startswith((">", "|")):
+    """Return a line without its marks, and whether it is a list entry.
+
+    The text is None if the line is a quote, a table row or checked off.
+    """
+    text = text.strip()
+    if text.startswith((">", "|")):
         return None, False
-    marker = _MARKER.match(stripped)
+    marker = _MARKER.match(text)
     if marker:
-        if (marker["box"] or " ") != " ":
+        if marker["box"] in ("x", "X"):
             return None, False
-        stripped = stripped[marker.end() :]
-    stripped = _STRUCK.sub(" ", _CODE.sub(" ` ", stripped)).replace("**", "").replace("__", "")
-    return stripped.lstrip("*_ \t"), marker is not None
+        text = text[marker.end() :]
+    text = _CODE.sub(" ` ", text)
+    text = _STRUCK.sub(" ", text)
+    for bold in ("**", "__"):
+        text = text.replace(bold, "")
+    return text.lstrip("*_ \t"), marker is not None
 
 
 def _references(text: str, ours: str, *, takes_names: bool) -> Iterator[str]:
-    """Give the ids at the beginning of a text, up to the first part that is none; foreign ones are passed over."""
-    text = _ADDRESS.sub(lambda found: f" {found[1]}#{found[2]} ", _LINK.sub(_relink, text))
-    for part in _BETWEEN.split(_REMARK.sub(" ", text)):
+    """Yield the ids at the beginning of a text, up to the first part that is no id.
+
+    Items of other repositories are skipped.
+    """
+    text = _LINK.sub(_relink, text)
+    text = _ADDRESS.sub(r" \1#\2 ", text)
+    text = _REMARK.sub(" ", text)
+    for part in _BETWEEN.split(text):
         words = part.strip(" \t*_.:`")
         foreign = _FOREIGN.match(words)
         if foreign and ours and foreign[1].casefold() == ours:
@@ -149,18 +191,25 @@ def _references(text: str, ours: str, *, takes_names: bool) -> Iterator[str]:
         if not words or foreign:
             continue
         item = _identify(words, takes_names=takes_names)
-        if item is None:
+        is_remark = item is None
+        if is_remark:
             # `#7 has to be merged first`: the rest of the line is a remark.
-            first = words.split()[0].rstrip(":-\u2013\u2014")
-            if first.startswith("#") and (item := _identify(first, takes_names=takes_names)):
-                yield item
+            first = words.split()[0]
+            first = first.rstrip(":-\u2013\u2014")
+            if first.startswith("#"):
+                item = _identify(first, takes_names=takes_names)
+        if item:
+            yield item
+        if is_remark:
             return
-        yield item
 
 
 def _relink(found: re.Match[str]) -> str:
-    """Take a link by its address when that is one of the web, by its text otherwise."""
-    return f" {found[2]} " if "://" in found[2] else f" {found[1]} "
+    """Replace a link by its URL, or by its text if the URL is relative."""
+    text, url = found.groups()
+    if "://" in url:
+        text = url
+    return f" {text} "
 
 
 def _identify(words: str, *, takes_names: bool) -> str | None:
@@ -170,4 +219,6 @@ def _identify(words: str, *, takes_names: bool) -> str | None:
     name = _NAME.fullmatch(words)
     if name is None or words.casefold() in _NOTHING:
         return None
-    return name[1] if takes_names or words.startswith("#") else None
+    if takes_names or words.startswith("#"):
+        return name[1]
+    return None

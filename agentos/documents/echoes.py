@@ -1,44 +1,83 @@
-"""Find what a model copied out of its prompt into its answer: the issue, or words that were meant for the model."""
+"""Find text that a model copied from its prompt into its answer."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
-from agentos.documents.markdown import Kind, Line
-from agentos.documents.words import normalise
+from agentos.documents.markdown import Line, prose_rows
+from agentos.documents.words import normalize
 
 _DELIMITER = re.compile(r"<<<[A-Z_]{2,40}|[A-Z_]{2,40}>>>")
 _ORDERS = (
-    *("critical: this lld", "critical: use", "important: this lld", "use this exact", "remember to use"),
-    *("you are a ", "you are an ", "output only", "return only", "respond with", "respond only", "answer only with"),
-    *("do not include any", "write a markdown", "the texts between", "leave no placeholder", "you write the"),
+    "critical: this lld",
+    "critical: use",
+    "important: this lld",
+    "use this exact",
+    "remember to use",
+    "you are a ",
+    "you are an ",
+    "output only",
+    "return only",
+    "respond with",
+    "respond only",
+    "answer only with",
+    "do not include any",
+    "write a markdown",
+    "the texts between",
+    "leave no placeholder",
+    "you write the",
     "if there is a previous draft",
 )
-_LEAST_ROWS = 3
+_MIN_ROWS = 3
 _COPIED = 0.5
 
 
 def is_order(row: str) -> bool:
-    """Tell whether a row speaks to the model that writes, not to the reader."""
-    bare = row.strip().lstrip("*_>#- ").casefold()
-    return bare.startswith(_ORDERS) or bool(_DELIMITER.fullmatch(row.strip()[:90]))
+    """Tell whether a row addresses the model that writes, not the reader."""
+    if _is_delimiter(row):
+        return True
+    bare = row.strip().lstrip("*_>#- ")
+    return bare.casefold().startswith(_ORDERS)
+
+
+def _is_delimiter(row: str) -> bool:
+    beginning = row.strip()[:90]
+    return _DELIMITER.fullmatch(beginning) is not None
 
 
 def find_delimiter(lines: Iterable[Line]) -> int | None:
-    """Return the line of the first mark with which a prompt delimits its material."""
-    text = Kind.TEXT
+    """Return the line of the first delimiter of a prompt, or None."""
     for line in lines:
-        is_marked = line.kind is text and ("<<<" in line.text or ">>>" in line.text)
-        if is_marked and _DELIMITER.fullmatch(line.text.strip()[:90]):
+        if line.is_text and _is_delimiter(line.text):
             return line.number
     return None
 
 
+def find_order(
+    lines: Iterable[Line], source: str, source_name: str, document: str
+) -> tuple[int, str] | None:
+    """Return where a paragraph addresses the model or repeats the source, or None."""
+    for line, rows in prose_rows(lines).items():
+        if any(map(is_order, rows)):
+            return line, f"an instruction to the author follows {document}"
+        if is_copy(rows, source):
+            return line, f"a copy of {source_name} follows {document}"
+    return None
+
+
 def is_copy(rows: Iterable[str], source: str) -> bool:
-    """Tell whether most of these rows stand word for word in the source."""
-    own = [bare for row in rows if (bare := normalise(row[:2000]))]
-    if len(own) < _LEAST_ROWS:
+    """Tell whether the source contains at least half of these rows word for word."""
+    own = _written(rows)
+    # One or two rows may be alike by chance.
+    if len(own) < _MIN_ROWS or not source:
         return False
-    given = {bare for row in source.split("\n") if (bare := normalise(row[:2000]))}
-    return sum(row in given for row in own) >= _COPIED * len(own)
+    given = set(_written(source.split("\n")))
+    copied = [row for row in own if row in given]
+    return len(copied) >= _COPIED * len(own)
+
+
+def _written(rows: Iterable[str]) -> list[str]:
+    """Return the words of the rows that have any."""
+    bare = [normalize(row[:2000]) for row in rows]
+    return list(filter(None, bare))

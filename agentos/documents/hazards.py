@@ -1,61 +1,139 @@
-"""Find what must not stand in a finished document: placeholders, secrets, unsafe paths."""
+"""Find placeholders, secrets and sample paths, which no finished document may contain."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from pathlib import PurePosixPath
 
-from agentos.documents.key_shapes import KEY_SHAPES
-from agentos.documents.markdown import Kind, Line
+from agentos.documents.markdown import Line
+from agentos.state.key_shapes import KEY_SHAPES
 
 _PLACEHOLDER = re.compile(
     r"\bTBD\b|\bTODO\b|\bFIXME\b|\bXXX\b|(?<!_)___(?!_)|<fill[ _-]?in|<insert\b|<your\b"
-    r"|\[(?:fill in|insert|TBC)\b|\blorem ipsum\b|\bto be (?:defined|decided|determined)\b"
+    r"|\[(?:fill in|insert|TBC|GAP)\b|\blorem ipsum\b"
+    r"|\bto be (?:defined|decided|determined)\b"
     r"|\[(?:describe|specify|your|placeholder|list|explain)\b[^\]\n]{0,80}\](?![(\[])"
-    r"|<(?:file[ _-]?)?path>|<(?:description|placeholder|todo|tbd|file ?name)>|\bpath/to/\w",
+    r"|<(?:file[ _-]?)?path>|<(?:description|placeholder|todo|tbd|file ?name)>"
+    r"|\bpath/to/\w",
     re.IGNORECASE,
 )
-_SOFT = ("[describe", "[specify", "[your", "[list", "[explain", "<path", "<file", "<description", "path/to/")
+_SOFT = (
+    "[describe",
+    "[specify",
+    "[your",
+    "[list",
+    "[explain",
+    "<path",
+    "<file",
+    "<description",
+    "path/to/",
+)
 _TOKEN = re.compile(
     "|".join(start + rest for start, rest in KEY_SHAPES)
     + r"|akia[0-9a-z]{16}|xox[abprs]-[a-z0-9-]{10,100}|glpat-[a-z0-9_-]{20,60}"
-    r"|eyj[a-z0-9_-]{15,500}\.eyj[a-z0-9_-]{10,1000}|-----begin [a-z ]{0,30}private key-----"
+    r"|eyj[a-z0-9_-]{15,500}\.eyj[a-z0-9_-]{10,1000}"
+    r"|-----begin [a-z ]{0,30}private key-----"
     r"|://[^\s/:@]{1,60}:[^\s/:@<>{}$]{6,60}@"
     r"|(?:password|passwd|secret|api[_-]?key|token)[\"']?\s{0,3}[:=]\s{0,3}[\"'][^\s\"'{}<>$]{8,100}[\"']",
     re.IGNORECASE,
 )
+# The regular expressions are slow on long texts: these substrings decide where to try.
 _TOKEN_STARTS = (
-    *("sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "akia", "aiza", "aq.", "xox", "glpat-", "eyj"),
-    *("-----begin ", "://", "password", "passwd", "secret", "api_key", "api-key", "apikey", "token"),
+    "sk-",
+    "ghp_",
+    "gho_",
+    "ghu_",
+    "ghs_",
+    "ghr_",
+    "github_pat_",
+    "akia",
+    "aiza",
+    "aq.",
+    "xox",
+    "glpat-",
+    "eyj",
+    "-----begin ",
+    "://",
+    "password",
+    "passwd",
+    "secret",
+    "api_key",
+    "api-key",
+    "apikey",
+    "token",
 )
 _PLACEHOLDER_STARTS = (
-    *("tbd", "todo", "fixme", "xxx", "___", "<fill", "<insert", "<your", "[fill", "[insert", "[tbc", "lorem"),
-    *("to be de", "[describe", "[specify", "[your", "[placeholder", "[list", "[explain", "<path", "<file", "path/to/"),
-    *("<description", "<placeholder", "<todo", "<tbd"),
+    "tbd",
+    "todo",
+    "fixme",
+    "xxx",
+    "___",
+    "<fill",
+    "<insert",
+    "<your",
+    "[fill",
+    "[insert",
+    "[tbc",
+    "[gap",
+    "lorem",
+    "to be de",
+    "[describe",
+    "[specify",
+    "[your",
+    "[placeholder",
+    "[list",
+    "[explain",
+    "<path",
+    "<file",
+    "path/to/",
+    "<description",
+    "<placeholder",
+    "<todo",
+    "<tbd",
 )
 _MARKERS = frozenset({"tbd", "todo", "fixme", "xxx"})
-_NEGATIONS = frozenset({"no", "any", "without", "zero", "never", "remaining", "leftover", "neither"})
+_NEGATIONS = frozenset(
+    {"no", "any", "without", "zero", "never", "remaining", "leftover", "neither"}
+)
 _NOUNS = frozenset(
     {
-        *("comment", "comments", "marker", "markers", "item", "items", "list", "lists", "tag", "tags", "entry"),
-        *("entries", "note", "notes", "placeholder", "placeholders", "app", "application"),
+        "comment",
+        "comments",
+        "marker",
+        "markers",
+        "item",
+        "items",
+        "list",
+        "lists",
+        "tag",
+        "tags",
+        "entry",
+        "entries",
+        "note",
+        "notes",
+        "placeholder",
+        "placeholders",
+        "app",
+        "application",
     }
 )
+_JOINING_WORDS = ("or", "and", "nor", "")
 _MARKS = ",;*_()\"'"
 _NEAR = 80
 _CODE_SPAN = re.compile(r"`[^`\n]{1,300}`")
 
 
 def find_placeholder(line: str) -> str | None:
-    """Return the first placeholder of a line, not counting what is quoted in backticks."""
+    """Return the first placeholder of a line outside backticks, or None."""
     line = line[:100_000]
     if not _may_hold_placeholder(line):
         return None
-    shown = _CODE_SPAN.sub(" ", line) if "`" in line else line
-    for match in _PLACEHOLDER.finditer(shown):
-        if match[0].casefold() not in _MARKERS or not _is_mentioned(shown, match.start(), match.end()):
-            return match[0]
+    line = _CODE_SPAN.sub(" ", line)
+    for match in _PLACEHOLDER.finditer(line):
+        word = match[0]
+        is_marker = word.casefold() in _MARKERS
+        if not is_marker or not _is_mentioned(line, match.start(), match.end()):
+            return word
     return None
 
 
@@ -65,53 +143,75 @@ def _may_hold_placeholder(text: str) -> bool:
 
 
 def _is_mentioned(line: str, start: int, end: int) -> bool:
-    """Tell whether a marker is spoken of, as in `no TODO comments remain`, or is part of a pattern as `XXX-XXX`."""
-    if line[end : end + 1] == "-" and line[end + 1 : end + 2].isalnum():
+    """Tell whether a marker is only mentioned, as in `no TODO comments remain`.
+
+    It may also be part of a pattern such as `XXX-XXX`.
+    """
+    before = line[max(0, start - _NEAR) : start]
+    after = line[end : end + _NEAR]
+    if after[:1] == "-" and after[1:2].isalnum():
         return True
-    if line[max(0, start - 1) : start] == "-" and line[max(0, start - 2) : start - 1].isalnum():
+    if before[-1:] == "-" and before[-2:-1].isalnum():
         return True
-    before = [word.strip(_MARKS) for word in line[max(0, start - _NEAR) : start].casefold().split()]
-    while before and (before[-1] in _MARKERS or before[-1] in ("or", "and", "nor", "")):
-        before.pop()
-    after = line[end : end + _NEAR].casefold().replace("/", " ").split(maxsplit=1)[:1]
-    is_named = bool(after) and line[end : end + 1] in (" ", "/") and after[0].strip(_MARKS) in _NOUNS
-    return is_named or bool(before and before[-1] in _NEGATIONS)
+    if after.startswith((" ", "/")):
+        following = after.casefold().replace("/", " ")
+        words = following.split()
+        if words and words[0].strip(_MARKS) in _NOUNS:
+            return True
+    words = before.casefold().split()
+    for word in reversed(words):
+        bare = word.strip(_MARKS)
+        if bare not in _MARKERS and bare not in _JOINING_WORDS:
+            return bare in _NEGATIONS
+    return False
 
 
 def is_soft(placeholder: str) -> bool:
-    """Tell whether a placeholder may as well be meant, so that it counts only where nobody asked for it."""
+    """Tell whether a placeholder may be intended: then it counts only if nobody asked
+    for it.
+    """
     return placeholder.casefold().startswith(_SOFT)
 
 
 def is_sample_path(path: str) -> bool:
     """Tell whether a path only stands for a real one."""
     lowered = path.strip().casefold()
-    return lowered.startswith(("path/to/", "your/", "<", "...")) or lowered in ("file", "path", "filename", "…")
+    if lowered in ("file", "path", "filename", "…"):
+        return True
+    return lowered.startswith(("path/to/", "your/", "<", "..."))
 
 
 def find_placeholders(lines: Iterable[Line]) -> tuple[tuple[int, str], ...]:
-    """Return line number and wording of every placeholder in visible text."""
-    text, heading = Kind.TEXT, Kind.HEADING
-    shown = [line for line in lines if line.kind is text or line.kind is heading]
-    if not _may_hold_placeholder("\n".join([line.text for line in shown])):
-        return ()
-    return tuple((line.number, word) for line in shown if (word := find_placeholder(line.text)))
+    """Return the line number and the wording of each placeholder in visible text."""
+    found = []
+    for line in lines:
+        if not (line.is_text or line.level):
+            continue
+        word = find_placeholder(line.text)
+        if word:
+            found.append((line.number, word))
+    return tuple(found)
 
 
 def find_secrets(text: str) -> tuple[tuple[int, int], ...]:
-    """Return where something looks like a credential, as start and end, in order and without overlap."""
+    """Return start and end of all likely credentials, in order and without overlap."""
     lowered = text.lower()
+    # Some letters become two when lowered; positions would no longer fit.
     if len(lowered) != len(text):
         lowered = text
     spans = []
     for start in _TOKEN_STARTS:
         position = lowered.find(start)
         while position >= 0:
+            end = position + len(start)
             match = _TOKEN.match(text, position)
-            is_inside_word = start[0].isalnum() and position > 0 and text[position - 1].isalnum()
-            if match and not is_inside_word:
-                spans.append(match.span())
-            position = lowered.find(start, match.end() if match else position + len(start))
+            if match:
+                end = match.end()
+                before = text[max(0, position - 1) : position]
+                is_inside_word = start[0].isalnum() and before.isalnum()
+                if not is_inside_word:
+                    spans.append(match.span())
+            position = lowered.find(start, end)
     kept: list[tuple[int, int]] = []
     for begin, end in sorted(spans):
         if not kept or begin >= kept[-1][1]:
@@ -120,20 +220,5 @@ def find_secrets(text: str) -> tuple[tuple[int, int], ...]:
 
 
 def has_secret(text: str) -> bool:
-    """Tell whether the text holds something that looks like a credential."""
+    """Tell whether a text contains a likely credential."""
     return bool(find_secrets(text))
-
-
-def unsafe_path(path: str) -> str | None:
-    """Return why a path must not be used in a repository, or None."""
-    if not path.strip() or "\x00" in path:
-        return "is empty"
-    forward = path.strip().replace("\\", "/")
-    if forward.startswith("/") or forward.startswith("~") or forward[1:2] == ":":
-        return "is not relative to the repository"
-    parts = PurePosixPath(forward).parts
-    if ".." in parts:
-        return "leaves the repository"
-    if any(part.casefold().rstrip(". ") == ".git" for part in parts):
-        return "is inside the folder that git keeps for itself"
-    return None

@@ -1,4 +1,4 @@
-"""Tell what a heading of an issue is about, whatever its wording."""
+"""Tell what a heading of an issue is about, however it is worded."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 
-from agentos.documents.markdown import Kind, Line, Section
+from agentos.documents.markdown import Line, Section
 
 
 class Topic(Enum):
-    """The parts of an issue that the rules know."""
+    """The known parts of an issue."""
 
     USER_STORY = auto()
     OBJECTIVE = auto()
@@ -31,30 +31,67 @@ class Topic(Enum):
 
 _NAMES: dict[Topic, str] = {
     Topic.USER_STORY: "user story|user stories|story|as a user",
-    Topic.OBJECTIVE: "objective|objectives|goal|goals|purpose|summary|what|aim|outcome|desired outcome",
-    Topic.CONTEXT: "context|background|problem|problem statement|motivation|why|description|overview"
-    "|current state|current behaviour|current behavior|context goal|bug|symptom|steps to reproduce",
-    Topic.CRITERIA: "acceptance criteria|acceptance criterion|acceptance|ac|acs|criteria|success criteria"
-    "|acceptance tests|exit criteria",
-    Topic.REQUIREMENTS: "requirements|requirement|functional requirements|must have|must haves|scope|in scope"
-    "|what must be true|specification|expected behaviour|expected behavior|non functional requirements|tasks",
-    Topic.FILES: "files to create modify|files to create or modify|files to modify|files to create|files"
-    "|files changed|affected files|files affected|files touched|files to change|file changes|modules"
-    "|affected modules",
-    Topic.SCENARIOS: "ux flow|ux flows|user flow|flow|flows|scenarios|ux|user experience|walkthrough|use cases"
-    "|examples",
-    Topic.APPROACH: "technical approach|approach|technical notes|implementation notes|design|design notes"
-    "|implementation|proposed solution|solution|technical design|architecture|proposal|notes",
-    Topic.SECURITY: "security considerations|security|security and privacy|privacy|safety|security and safety"
-    "|security safety",
-    Topic.RISKS: "risks|risks and mitigations|risks mitigations|risk|constraints|limits|limitations",
-    Topic.DEPENDENCIES: "dependencies|depends on|related|blocked by|related issues|prerequisites|dependency",
-    Topic.OUT_OF_SCOPE: "out of scope|not in scope|non goals|nongoals|won t do|later|future|future work|excluded",
+    Topic.OBJECTIVE: (
+        "objective|objectives|goal|goals|purpose|summary|what|aim|outcome|desired"
+        " outcome"
+    ),
+    Topic.CONTEXT: (
+        "context|background|problem|problem"
+        " statement|motivation|why|description|overview|current state|current"
+        " behaviour|current behavior|context goal|bug|symptom|steps to reproduce"
+    ),
+    Topic.CRITERIA: (
+        "acceptance criteria|acceptance criterion|acceptance|ac|acs|criteria|success"
+        " criteria|acceptance tests|exit criteria"
+    ),
+    Topic.REQUIREMENTS: (
+        "requirements|requirement|functional requirements|must have|must haves|scope|in"
+        " scope|what must be true|specification|expected behaviour|expected"
+        " behavior|non functional requirements|tasks"
+    ),
+    Topic.FILES: (
+        "files to create modify|files to create or modify|files to modify|files to"
+        " create|files|files changed|affected files|files affected|files touched|files"
+        " to change|file changes|modules|affected modules"
+    ),
+    Topic.SCENARIOS: (
+        "ux flow|ux flows|user flow|flow|flows|scenarios|ux|user"
+        " experience|walkthrough|use cases|examples"
+    ),
+    Topic.APPROACH: (
+        "technical approach|approach|technical notes|implementation notes|design|design"
+        " notes|implementation|proposed solution|solution|technical"
+        " design|architecture|proposal|notes"
+    ),
+    Topic.SECURITY: (
+        "security considerations|security|security and privacy|privacy|safety|security"
+        " and safety|security safety"
+    ),
+    Topic.RISKS: (
+        "risks|risks and mitigations|risks"
+        " mitigations|risk|constraints|limits|limitations"
+    ),
+    Topic.DEPENDENCIES: (
+        "dependencies|depends on|related|blocked by|related"
+        " issues|prerequisites|dependency"
+    ),
+    Topic.OUT_OF_SCOPE: (
+        "out of scope|not in scope|non goals|nongoals|won t do|later|future|future"
+        " work|excluded"
+    ),
     Topic.DONE: "definition of done|dod|done when|checklist",
-    Topic.TESTING: "testing notes|testing|tests|test plan|how to test|test notes|verification|qa notes",
-    Topic.QUESTIONS: "open questions|questions|open question|unresolved questions|to clarify|open points",
+    Topic.TESTING: (
+        "testing notes|testing|tests|test plan|how to test|test notes|verification|qa"
+        " notes"
+    ),
+    Topic.QUESTIONS: (
+        "open questions|questions|open question|unresolved questions|to clarify|open"
+        " points"
+    ),
 }
-_TOPICS = {name: topic for topic, names in _NAMES.items() for name in names.split("|")}
+_TOPICS: dict[str, Topic] = {}
+for _topic, _names in _NAMES.items():
+    _TOPICS.update(dict.fromkeys(_names.split("|"), _topic))
 _STARTS = (
     ("acceptance crit", Topic.CRITERIA),
     ("files to", Topic.FILES),
@@ -67,90 +104,117 @@ _STARTS = (
     ("scenario ", Topic.SCENARIOS),
     ("dependencies", Topic.DEPENDENCIES),
 )
-_BEGINNINGS = tuple(start for start, _ in _STARTS)
 _WORD = re.compile(r"[^\W_]+")
-_METADATA = frozenset(
-    {"status", "labels", "label", "priority", "estimate", "author", "depends on", "type", "size", "milestone"}
+_METADATA = {
+    "status",
+    "labels",
+    "label",
+    "priority",
+    "estimate",
+    "author",
+    "depends on",
+    "type",
+    "size",
+    "milestone",
+}
+_NUMBERED = re.compile(
+    r"(?P<word>(?:issue|feature|bug|story|lld|task|brief)(?=[ #-])[ -]*(?=[#0-9]))?"
+    r"\[?(?P<mark>#?)(?P<number>[0-9]{1,9})(?![0-9])\]?"
+    r"(?P<space> *)(?P<sign>[:.\-\u2013—](?= |$))?(?P<rest>.*)",
+    re.IGNORECASE | re.DOTALL,
 )
-_INNER = frozenset({Topic.QUESTIONS, Topic.CRITERIA, Topic.FILES, Topic.OUT_OF_SCOPE, Topic.DEPENDENCIES})
-_OUTER = frozenset({Topic.CONTEXT, Topic.OBJECTIVE, Topic.APPROACH, None})
+_INNER = frozenset(
+    {
+        Topic.QUESTIONS,
+        Topic.CRITERIA,
+        Topic.FILES,
+        Topic.OUT_OF_SCOPE,
+        Topic.DEPENDENCIES,
+    }
+)
+"""Topics that keep their own place below a heading of `_OUTER`."""
+_OUTER = frozenset({Topic.CONTEXT, Topic.OBJECTIVE, Topic.APPROACH})
 
 
 def plain(title: str) -> str:
     """Reduce a heading to lower-case words, without numbering, brackets and symbols."""
+    # A title that begins with a bracket is kept whole.
     text = title.partition("(")[0] or title
     words = _WORD.findall(text.casefold())
     while words and words[0].isdigit():
         words.pop(0)
-    return " ".join([word for word in words if word != "the"]).replace(" and or ", " or ")
+    name = " ".join([word for word in words if word != "the"])
+    return name.replace(" and or ", " or ")
 
 
 def topic_of(title: str) -> Topic | None:
-    """Return what a heading is about, or None when no rule knows it."""
+    """Return what a heading is about, or None if it is unknown."""
     if len(title) > 200:
         return None
     name = plain(title)
-    exact = _TOPICS.get(name)
-    if exact is not None:
-        return exact
-    if not name.startswith(_BEGINNINGS):
-        return None
-    return next(topic for start, topic in _STARTS if name.startswith(start))
+    if name in _TOPICS:
+        return _TOPICS[name]
+    for start, topic in _STARTS:
+        if name.startswith(start):
+            return topic
+    return None
 
 
-def place(found: Sequence[Section], title: Section | None) -> Iterator[tuple[Section, Topic | None, str]]:
-    """Give every section but the title its topic and, below a known heading, its group."""
+def place(
+    found: Sequence[Section], head: Section | None
+) -> Iterator[tuple[Section, Topic | None, str]]:
+    """Yield every section but the title with its topic and its group.
+
+    A section below a known heading has the topic of that heading, and its own title is
+    its group.
+    """
+    # The known headings above the current section, with their levels.
     known: list[tuple[int, Topic]] = []
     for section in found:
-        if section is title:
+        if section is head:
             continue
         while known and known[-1][0] >= section.level:
             known.pop()
-        own = topic_of(section.title)
-        parent = known[-1][1] if known else None
-        if parent is not None and not (own in _INNER and parent in _OUTER):
-            yield section, parent, section.title
-            continue
+        title = section.title
+        own = topic_of(title)
+        if known:
+            _, parent = known[-1]
+            stands_alone = own in _INNER and parent in _OUTER
+            if not stands_alone:
+                yield section, parent, title
+                continue
         if own is not None:
             known.append((section.level, own))
-        yield section, own, section.title if plain(section.title).startswith("scenario") else ""
+        group = ""
+        if plain(title).startswith("scenario"):
+            group = title
+        yield section, own, group
 
 
 def split_number(title: str) -> tuple[str, int | None]:
     """Split `Issue #42: Export` or `42 - Export` into the title and its number."""
     text = title.strip().strip("*").strip()
-    rest = text
-    has_word = False
-    for word in ("issue", "feature", "bug", "story", "lld", "task", "brief"):
-        if rest.casefold().startswith(word) and rest[len(word) : len(word) + 1] in (" ", "-", "#"):
-            candidate = rest[len(word) :].lstrip(" -")
-            if candidate[:1] in ("#",) or candidate[:1].isdigit():
-                rest, has_word = candidate, True
-            break
-    rest = rest.removeprefix("[")
-    has_mark = rest.startswith("#")
-    rest = rest.removeprefix("#")
-    digits = len(rest[:10]) - len(rest[:10].lstrip("0123456789"))
-    if not 0 < digits < 10:
+    found = _NUMBERED.fullmatch(text)
+    if found is None:
         return text, None
-    number, after = int(rest[:digits]), rest[digits:].removeprefix("]")
-    tail = after.lstrip(" ")
-    is_separated = tail[:1] in (":", "-", "\u2013", "—", ".") and tail[1:2] in (" ", "")
-    if not (is_separated or (tail and (has_mark or (has_word and after[:1] == " ")))):
+    # `42 Export` may be a quantity; `#42 Export` and `Issue 42 Export` are not.
+    is_named = found["mark"] or (found["word"] and found["space"])
+    if not found["sign"] and not (is_named and found["rest"]):
         return text, None
-    return (tail[1:] if is_separated else tail).strip(), number
+    return found["rest"].strip(), int(found["number"])
 
 
 def scenario_title(title: str) -> str:
     """Return a scenario's title without its number."""
     head, found, tail = title.partition(":")
-    if found and tail.strip() and plain(head).startswith(("scenario", "flow", "case", "use case")):
+    is_numbered = plain(head).startswith(("scenario", "flow", "case", "use case"))
+    if found and tail.strip() and is_numbered:
         return tail.strip()
     return title.strip()
 
 
 def split_label(line: str) -> tuple[str, str]:
-    """Split `* **Label:** value` into label and value; the value is empty when there is none."""
+    """Split `* **Label:** value` into label and value, both empty without a label."""
     text = line.strip().lstrip("-*+ ").replace("**", "")
     label, found, value = text.partition(":")
     if not found or len(label) > 40 or "`" in label:
@@ -159,32 +223,20 @@ def split_label(line: str) -> tuple[str, str]:
 
 
 def is_metadata(text: str) -> bool:
-    """Tell whether a paragraph is only `Label: value` lines about the issue."""
+    """Tell whether a paragraph begins with a `Label: value` about the issue."""
     label, value = split_label(text)
-    names = (
-        "status",
-        "labels",
-        "label",
-        "priority",
-        "estimate",
-        "author",
-        "depends on",
-        "type",
-        "size",
-        "milestone",
-    )
-    return bool(value) and label.casefold() in names
+    return value != "" and label.casefold() in _METADATA
 
 
 def find_user_story(lines: Sequence[Line]) -> str:
-    """Return the first paragraph line that tells a user story."""
-    text = Kind.TEXT
+    """Return the first line that tells a user story, or an empty string."""
     for line in lines:
-        if line.kind is not text or " " not in line.text:
+        if not line.is_text:
             continue
-        bare = line.text.strip().lstrip(">*_ ").casefold()
+        story = line.text.strip().lstrip(">*_ ")
+        bare = story.casefold()
         if bare.startswith(("as a ", "as an ")) and " want" in bare:
-            return line.text.strip().lstrip(">*_ ").rstrip("*_ ")
+            return story.rstrip("*_ ")
     return ""
 
 
@@ -200,8 +252,8 @@ _CHANGES = frozenset(_VERBS.split())
 
 
 def change_type(hint: str, description: str) -> str:
-    """Tell Add, Modify or Delete from a stated type, else from how the description begins."""
-    hinted = set(plain(hint).split()) if hint else set()
+    """Return Add, Modify or Delete, from a stated type or else from the description."""
+    hinted = set(plain(hint).split())
     if hinted & _DELETES:
         return "Delete"
     if hinted & _ADDS and not hinted & {"modify", "change", "update"}:
@@ -215,4 +267,6 @@ def change_type(hint: str, description: str) -> str:
         return "Delete"
     if words[0] == "new":
         return "Add"
-    return "Modify" if words[0] in _CHANGES | _ADDS | _DELETES else "Add"
+    if words[0] in _CHANGES | _ADDS | _DELETES:
+        return "Modify"
+    return "Add"

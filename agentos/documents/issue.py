@@ -1,19 +1,40 @@
-"""Read an issue as people write it: headings of any wording, lists, tables, checkboxes."""
+"""Read an issue as people write it.
+
+Headings may have any wording, and texts may be lists, tables or checkboxes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from agentos.documents import headings
-from agentos.documents.headings import Topic
-from agentos.documents.markdown import Item, Kind, Line, Section, items, paragraphs, scan, sections
+from agentos.documents.headings import (
+    Topic,
+    change_type,
+    find_user_story,
+    is_metadata,
+    place,
+    scenario_title,
+    split_label,
+    split_number,
+    topic_of,
+)
+from agentos.documents.markdown import (
+    MAX_CHARACTERS,
+    Item,
+    Kind,
+    Line,
+    Section,
+    items,
+    paragraphs,
+    scan,
+    sections,
+)
 from agentos.documents.tables import Table, tables
-from agentos.documents.undisturbed import undisturbed
-from agentos.documents.words import code_spans, normalise
+from agentos.documents.without_gc import without_gc
+from agentos.documents.words import code_spans
 
-MAX_BYTES = 2_000_000
-_QUOTED = 100
+_Texts = tuple[str, ...]
 _ANSWERS = (
     "**Answer:",
     "**Answer**:",
@@ -24,19 +45,14 @@ _ANSWERS = (
     "Default:",
     "->",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Requirement:
-    """Something the issue demands, with the subheading it stands under."""
-
-    text: str
-    group: str = ""
+_NONE = ("none", "n/a", "no", "nothing", "none so far")
+_LABELS = (Topic.DEPENDENCIES, Topic.OBJECTIVE, Topic.USER_STORY)
+_PROSE = (Topic.USER_STORY, Topic.OBJECTIVE, Topic.CONTEXT)
 
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A file that the issue wants touched; `change` is Add, Modify or Delete."""
+    """A file to change; `change` is Add, Modify or Delete."""
 
     path: str
     change: str
@@ -45,15 +61,15 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A walk through the product, step by step."""
+    """A use of the product, step by step."""
 
     title: str
-    steps: tuple[str, ...]
+    steps: _Texts
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """An open question; `answer` is what the author already settled."""
+    """An open question; `answer` is empty unless the author settled it."""
 
     text: str
     answer: str = ""
@@ -61,209 +77,270 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A remark with the subheading it stands under."""
+    """A requirement or remark, with the subheading above it."""
 
     text: str
     group: str = ""
 
 
+_Notes = tuple[Note, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """An issue as data; what could not be placed is kept by heading in `other`."""
+    """An issue as data."""
 
     title: str = ""
     number: int | None = None
     user_story: str = ""
     objective: str = ""
-    context: tuple[str, ...] = ()
-    criteria: tuple[str, ...] = ()
-    requirements: tuple[Requirement, ...] = ()
+    context: _Texts = ()
+    criteria: _Texts = ()
+    requirements: _Notes = ()
     files: tuple[FileChange, ...] = ()
     scenarios: tuple[Scenario, ...] = ()
-    technical_approach: tuple[str, ...] = ()
-    security: tuple[str, ...] = ()
-    risks: tuple[str, ...] = ()
-    dependencies: tuple[str, ...] = ()
-    out_of_scope: tuple[str, ...] = ()
-    definition_of_done: tuple[Note, ...] = ()
-    testing_notes: tuple[Note, ...] = ()
+    technical_approach: _Texts = ()
+    security: _Texts = ()
+    risks: _Texts = ()
+    dependencies: _Texts = ()
+    out_of_scope: _Texts = ()
+    definition_of_done: _Notes = ()
+    testing_notes: _Notes = ()
     open_questions: tuple[Question, ...] = ()
     other: tuple[tuple[str, str], ...] = ()
-    """Headings that no rule knows, with their text."""
+    """Unknown headings, with their text."""
     text: str = field(default="", repr=False)
 
     @property
-    def defects(self) -> tuple[str, ...]:
-        """Return why this is no usable specification; empty when it is."""
+    def defects(self) -> _Texts:
+        """Return what makes this issue unusable as a specification."""
         found = []
         if not self.title:
-            found.append("it has no title: begin it with a heading such as '# 42 - Export to CSV'")
-        if not (self.objective or self.user_story or self.requirements or self.criteria):
-            found.append("it states no objective, user story, requirement or acceptance criterion")
+            found.append(
+                "it has no title: begin it with a heading such as '# 42 - Export to"
+                " CSV'"
+            )
+        is_stated = (
+            self.objective or self.user_story or self.requirements or self.criteria
+        )
+        if not is_stated:
+            found.append(
+                "it states no objective, user story, requirement or acceptance"
+                " criterion"
+            )
         return tuple(found)
 
 
 @dataclass(slots=True)
 class _Parts:
-    """What the sections of one topic hold, collected in order."""
+    """The contents of all sections on one topic, in order."""
 
     texts: list[str] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
-    tables: list[Table] = field(default_factory=list)
     files: list[FileChange] = field(default_factory=list)
     questions: list[Question] = field(default_factory=list)
     scenarios: list[Scenario] = field(default_factory=list)
 
+    @property
+    def prose(self) -> str:
+        """Return the texts in one paragraph."""
+        return " ".join(self.texts)
 
-@undisturbed
+    @property
+    def remarks(self) -> _Texts:
+        """Return the texts of the notes."""
+        return tuple(note.text for note in self.notes)
+
+
+@without_gc
 def parse_issue(text: str) -> Issue:
     """Read an issue; never fails, see `Issue.defects`."""
-    lines = scan(text[:MAX_BYTES])
+    text = text[:MAX_CHARACTERS]
+    lines = scan(text)
     found = sections(lines)
-    title_section = _title_section(found)
-    title, number = headings.split_number(title_section.title) if title_section else ("", None)
-    parts: dict[Topic, _Parts] = {topic: _Parts() for topic in Topic}
+    title = ""
+    number = None
+    parts = {topic: _Parts() for topic in Topic}
     other: list[tuple[str, str]] = []
-    if title_section is not None:
-        _collect_opening(title_section, parts)
-    for section, topic, group in headings.place(found, title_section):
-        if topic is None:
-            body = "\n".join(line.text for line in section.body if line.kind is not Kind.COMMENT).strip()
-            other.append((section.title, body))
-            continue
-        _collect(section, topic, group, parts[topic])
-    story = " ".join(parts[Topic.USER_STORY].texts) or headings.find_user_story(lines)
+    head = _title_section(found)
+    if head is not None:
+        title, number = split_number(head.title)
+        _collect_opening(head, parts)
+    for section, topic, group in place(found, head):
+        if topic is not None:
+            _collect(section, topic, group, parts[topic])
+        else:
+            shown = _visible_text(section)
+            other.append((section.title, shown))
+    criteria = parts[Topic.CRITERIA]
+    requirements = parts[Topic.REQUIREMENTS]
     context = parts[Topic.CONTEXT].texts
-    is_specified = story or parts[Topic.CRITERIA].notes or parts[Topic.REQUIREMENTS].notes
-    stand_in = context[0] if context and not is_specified else ""
+    story = parts[Topic.USER_STORY].prose
+    if not story:
+        story = find_user_story(lines)
+    objective = parts[Topic.OBJECTIVE].prose
+    is_stated = objective or story or criteria.notes or requirements.notes
+    if context and not is_stated:
+        objective = context[0]
+    files: dict[str, FileChange] = {}
+    for file in parts[Topic.FILES].files:
+        files[file.path] = file
     return Issue(
         title=title,
         number=number,
         user_story=story,
-        objective=" ".join(parts[Topic.OBJECTIVE].texts) or stand_in,
+        objective=objective,
         context=tuple(context),
-        criteria=tuple(note.text for note in parts[Topic.CRITERIA].notes),
-        requirements=tuple(Requirement(note.text, note.group) for note in parts[Topic.REQUIREMENTS].notes),
-        files=tuple({change.path: change for change in parts[Topic.FILES].files}.values()),
+        criteria=criteria.remarks,
+        requirements=tuple(requirements.notes),
+        files=tuple(files.values()),
         scenarios=tuple(parts[Topic.SCENARIOS].scenarios),
-        technical_approach=_texts(parts[Topic.APPROACH]),
-        security=_texts(parts[Topic.SECURITY]),
-        risks=_texts(parts[Topic.RISKS]),
-        dependencies=_texts(parts[Topic.DEPENDENCIES]),
-        out_of_scope=_texts(parts[Topic.OUT_OF_SCOPE]),
+        technical_approach=parts[Topic.APPROACH].remarks,
+        security=parts[Topic.SECURITY].remarks,
+        risks=parts[Topic.RISKS].remarks,
+        dependencies=parts[Topic.DEPENDENCIES].remarks,
+        out_of_scope=parts[Topic.OUT_OF_SCOPE].remarks,
         definition_of_done=tuple(parts[Topic.DONE].notes),
         testing_notes=tuple(parts[Topic.TESTING].notes),
         open_questions=tuple(parts[Topic.QUESTIONS].questions),
         other=tuple(other),
-        text=text[:MAX_BYTES],
+        text=text,
     )
 
 
-def is_settled(claim: str, questions: Sequence[Question]) -> bool:
-    """Tell whether somebody has answered a question about a claim, which quotes its words."""
-    quoted = normalise(claim)[:_QUOTED]
-    return bool(quoted) and any(question.answer and quoted in normalise(question.text) for question in questions)
-
-
-def _texts(parts: _Parts) -> tuple[str, ...]:
-    return tuple(note.text for note in parts.notes)
+def _visible_text(section: Section) -> str:
+    rows = [line.text for line in section.body if line.kind is not Kind.COMMENT]
+    text = "\n".join(rows)
+    return text.strip()
 
 
 def _title_section(found: Sequence[Section]) -> Section | None:
-    """Return the first heading, unless it is the heading of a known part."""
+    """Return the first section, unless its heading belongs to a known topic."""
     if not found:
         return None
     first = found[0]
-    title, number = headings.split_number(first.title)
-    if not title or (number is None and headings.topic_of(title) is not None):
+    title, number = split_number(first.title)
+    if not title:
+        return None
+    if number is None and topic_of(title) is not None:
         return None
     return first
 
 
 def _collect_opening(section: Section, parts: dict[Topic, _Parts]) -> None:
-    parts[Topic.CONTEXT].texts.extend(text for text in paragraphs(section.body) if not headings.is_metadata(text))
-    _read_labels(section.body, parts)
-
-
-def _read_labels(lines: Sequence[Line], parts: dict[Topic, _Parts]) -> None:
-    """Read lines such as `**Objective:** ...` and `Depends on: #7`."""
-    for line in lines:
-        if line.kind is not Kind.TEXT:
+    """Collect the text below the title, and labels such as `**Objective:** ...`."""
+    context = parts[Topic.CONTEXT]
+    for text in paragraphs(section.body):
+        if not is_metadata(text):
+            context.texts.append(text)
+    for line in section.body:
+        if not line.is_text:
             continue
-        label, value = headings.split_label(line.text)
-        topic = headings.topic_of(label) if value else None
-        if topic in (Topic.DEPENDENCIES, Topic.OBJECTIVE, Topic.USER_STORY):
-            parts[topic].texts.append(value)
-            parts[topic].notes.append(Note(value))
+        label, value = split_label(line.text)
+        topic = topic_of(label)
+        if value and topic in _LABELS:
+            part = parts[topic]
+            part.texts.append(value)
+            part.notes.append(Note(value))
 
 
 def _collect(section: Section, topic: Topic, group: str, into: _Parts) -> None:
-    entries = items(section.body)
+    listed = items(section.body)
+    entries = list(map(_entry_text, listed))
     running = paragraphs(section.body)
     grids = tables(section.body)
-    into.texts.extend(running)
-    if topic in (Topic.USER_STORY, Topic.OBJECTIVE, Topic.CONTEXT):
-        into.texts.extend(_entry_text(entry) for entry in entries)
-        return
-    if topic is Topic.FILES:
-        into.files.extend(_files(entries, grids, group))
+    into.texts += running
+    if topic in _PROSE:
+        into.texts += entries
+    elif topic is Topic.FILES:
+        into.files += _table_files(grids)
+        into.files += _listed_files(listed, group)
     elif topic is Topic.QUESTIONS:
-        codes = _code_below(section.body, entries)
-        pairs = zip(entries, codes, strict=True)
-        into.questions.extend(read_question(entry, code) for entry, code in pairs if not _says_none(entry.text))
-        if not entries:
-            into.questions.extend(Question(text) for text in running if text.endswith("?"))
+        into.questions += _questions(section, listed, running)
     elif topic is Topic.SCENARIOS:
-        steps = tuple(_entry_text(entry) for entry in entries) or tuple(running)
+        steps = tuple(entries or running)
         if steps:
-            into.scenarios.append(Scenario(headings.scenario_title(group or section.title), steps))
+            title = scenario_title(group or section.title)
+            scenario = Scenario(title, steps)
+            into.scenarios.append(scenario)
     else:
-        into.notes.extend(Note(_entry_text(entry), group) for entry in entries)
-        into.notes.extend(Note(_row_text(grid, row), group) for grid in grids for row in grid.rows)
-        if not entries and not grids:
-            into.notes.extend(Note(text, group) for text in running)
+        for grid in grids:
+            for row in grid.rows:
+                cell = _row_text(grid, row)
+                entries.append(cell)
+        for text in entries or running:
+            note = Note(text, group)
+            into.notes.append(note)
+
+
+def _questions(
+    section: Section, listed: Sequence[Item], running: Sequence[str]
+) -> Iterator[Question]:
+    if not listed:
+        for text in running:
+            if text.endswith("?"):
+                yield Question(text)
+    codes = _code_below(section.body, listed)
+    for entry in listed:
+        bare = entry.text.strip()
+        bare = bare.strip(".*_ ")
+        if bare.casefold() not in _NONE:
+            code = " ".join(codes[entry.line])
+            yield read_question(entry, code)
 
 
 def _entry_text(entry: Item) -> str:
     if not entry.details:
         return entry.text
-    return f"{entry.text.rstrip(':;,. ')}: {'; '.join(entry.details)}"
+    text = entry.text.rstrip(":;,. ")
+    details = "; ".join(entry.details)
+    return f"{text}: {details}"
 
 
-def _says_none(text: str) -> bool:
-    return text.strip().strip(".*_ ").casefold() in ("none", "n/a", "no", "nothing", "none so far")
+def _row_text(grid: Table, row: _Texts) -> str:
+    """Return the cell under a known heading, or else the longest one."""
+    text = grid.cell(
+        row,
+        "criterion",
+        "requirement",
+        "description",
+        "concern",
+        "risk",
+    )
+    return text or max(row, key=len, default="")
 
 
-def _row_text(grid: Table, row: tuple[str, ...]) -> str:
-    """Return the cell that says most, without the id column."""
-    index = grid.column("criterion", "requirement", "description", "concern", "risk")
-    if index is not None and row[index]:
-        return row[index]
-    return max(row, key=len, default="")
-
-
-def _code_below(lines: Sequence[Line], entries: Sequence[Item]) -> list[str]:
-    """Return the fenced code that belongs to each entry, in one line."""
-    rows: list[list[str]] = [[] for _ in entries]
-    position = -1
+def _code_below(lines: Sequence[Line], entries: Sequence[Item]) -> dict[int, list[str]]:
+    """Return the fenced code that belongs to each entry, by the line of the entry."""
+    codes: dict[int, list[str]] = {entry.line: [] for entry in entries}
+    current: list[str] = []
     for line in lines:
-        while position + 1 < len(entries) and entries[position + 1].line <= line.number:
-            position += 1
-        if line.kind is Kind.CODE and position >= 0:
-            rows[position].append(line.text.strip())
-    return [" ".join(filter(None, found)) for found in rows]
+        current = codes.get(line.number, current)
+        code = line.text.strip()
+        if code and line.kind is Kind.CODE:
+            current.append(code)
+    return codes
 
 
 def read_question(entry: Item, code: str = "") -> Question:
-    """Read an entry of a list of questions, with its answer where it has one, the code below it included."""
+    """Read an entry of a list of questions, with the answer that it may contain.
+
+    `code` is fenced code below the entry, which belongs to the answer.
+    """
     text = entry.text
-    below = "; ".join([*entry.details, *([code] if code else [])])
+    details = filter(None, [*entry.details, code])
+    below = "; ".join(details)
     for mark in _ANSWERS:
         head, found, tail = text.partition(mark)
+        if not found:
+            continue
         said = tail.strip(" *")
-        if found and (said or (below and mark.startswith("**"))):
-            return Question(head.strip(" ~*"), " ".join(filter(None, (said, below))))
-        if found and mark.startswith("**"):
+        is_bold = mark.startswith("**")
+        if said or (below and is_bold):
+            answers = filter(None, [said, below])
+            answer = " ".join(answers)
+            return Question(head.strip(" ~*"), answer)
+        if is_bold:
             text = head
     answer = below
     if entry.is_checked and not answer:
@@ -271,40 +348,50 @@ def read_question(entry: Item, code: str = "") -> Question:
     return Question(text.strip(" ~"), answer)
 
 
-def _files(entries: Sequence[Item], grids: Sequence[Table], group: str) -> list[FileChange]:
-    found = []
+def _table_files(grids: Sequence[Table]) -> Iterator[FileChange]:
     for grid in grids:
         for row in grid.rows:
-            path = grid.cell(row, "file", "path", "module").strip("` ")
+            path = grid.cell(row, "file", "path", "module")
+            path = path.strip("` ")
+            description = grid.cell(row, "description", "what", "purpose", "why")
+            hint = grid.cell(row, "change", "type", "action")
             if path:
-                description = grid.cell(row, "description", "what", "purpose", "why")
-                change = headings.change_type(grid.cell(row, "change", "type", "action"), description)
-                found.append(FileChange(path, change, description))
+                change = change_type(hint, description)
+                yield FileChange(path, change, description)
+
+
+def _listed_files(entries: Sequence[Item], group: str) -> Iterator[FileChange]:
     for entry in entries:
-        change_hint, path, description = _file_entry(entry.text)
+        hint, path, description = _file_entry(entry.text)
         if path:
-            described = "; ".join([part for part in (description, *entry.details) if part])
-            found.append(FileChange(path, headings.change_type(change_hint or group, described), described))
-    return found
+            details = filter(None, [description, *entry.details])
+            description = "; ".join(details)
+            change = change_type(hint or group, description)
+            yield FileChange(path, change, description)
 
 
 def _file_entry(text: str) -> tuple[str, str, str]:
     """Split `Modify: `src/x.py` (new) — does y` into change, path and description."""
+    hint = ""
     spans = code_spans(text)
     if spans:
-        before, _, after = text.partition(f"`{spans[0]}`")
         path = spans[0]
+        hint, _, rest = text.partition(f"`{path}`")
+        hint = hint.strip(" :-*")
     else:
-        path, _, after = text.partition(" ")
-        before = ""
+        path, _, rest = text.partition(" ")
         if "/" not in path and "." not in path:
             return "", "", ""
         path = path.rstrip(":,")
-    hint = before.strip(" :-*")
-    after = after.strip()
-    if after.startswith("("):
-        inside, _, after = after[1:].partition(")")
+    rest = rest.strip()
+    if rest.startswith("("):
+        rest = rest.removeprefix("(")
+        inside, _, rest = rest.partition(")")
         hint = hint or inside
-        if headings.change_type(inside, "") == "Modify" and "modif" not in inside.casefold():
-            after = f"{inside}. {after}"
-    return hint, path.strip(), after.strip().lstrip("—\u2013-:,. ").strip()
+        # Modify is the default: without that word, the brackets hold a description.
+        is_default = change_type(inside, "") == "Modify"
+        if is_default and "modif" not in inside.casefold():
+            rest = f"{inside}. {rest}"
+    rest = rest.strip()
+    rest = rest.lstrip("—\u2013-:,. ")
+    return hint, path.strip(), rest.strip()

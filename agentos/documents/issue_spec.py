@@ -1,4 +1,4 @@
-"""Check an issue that was written from a brief, and give it its final form."""
+"""Check an issue that was written from a brief, and add its status and log."""
 
 from __future__ import annotations
 
@@ -6,54 +6,85 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from agentos.documents.brief import Brief
-from agentos.documents.findings import Category, Finding, Tier, without_repeats
+from agentos.documents.findings import (
+    Category,
+    Finding,
+    Tier,
+    quality_finding,
+    without_repeats,
+)
 from agentos.documents.hazards import find_placeholders, find_secrets, is_soft
 from agentos.documents.issue import Issue, parse_issue
-from agentos.documents.issue_draft import IssueDraft, check_lost, find_cut, find_echo, read_draft
-from agentos.documents.markdown import Kind, scan, split_lines
+from agentos.documents.issue_draft import (
+    IssueDraft,
+    check_lost,
+    find_cut,
+    find_echo,
+    read_draft,
+)
+from agentos.documents.markdown import end_of_heading, scan, split_lines
 from agentos.documents.review_log import Review, append_log
 from agentos.documents.verdict import CoverageRow
-from agentos.documents.words import WordIndex, keywords, normalise, share
+from agentos.documents.words import WordIndex, keywords, normalize, share
 
 MAX_BYTES = 400_000
-_COVERED = 0.6
-_FUZZY_LOOKUPS = 200
+_MIN_SHARED = 0.6
+_MAX_FUZZY_LOOKUPS = 200
 
 
-def check_issue_spec(issue: Issue, brief: Brief, previous: Issue | None = None) -> tuple[Finding, ...]:
-    """Return what the mechanical rules find in an issue, heaviest first; empty when all hold.
+def check_issue_spec(
+    issue: Issue, brief: Brief, previous: Issue | None = None
+) -> tuple[Finding, ...]:
+    """Return the findings of the mechanical rules, the most severe first.
 
-    Every text names the line that it is about.
+    Every finding names its line.
     """
     draft = read_draft(issue.text[:MAX_BYTES])
     if draft.inner is not None:
         issue = replace(parse_issue(draft.inner), text=issue.text)
-    return without_repeats(
-        [
-            *_check_parts(issue, draft),
-            *_check_wishes(issue, brief, draft),
-            *_check_hazards(issue, brief, draft),
-            *_check_whole(draft, brief),
-            *(check_lost(draft, read_draft(previous.text[:MAX_BYTES])) if previous else ()),
-        ]
-    )
+    findings = [
+        *_check_parts(issue, draft),
+        *_check_wishes(issue, brief, draft),
+        *_check_hazards(issue, brief, draft),
+        *_check_whole(draft, brief),
+    ]
+    if previous:
+        before = read_draft(previous.text[:MAX_BYTES])
+        findings += check_lost(draft, before)
+    return without_repeats(findings)
 
 
 def wish_coverage(issue: Issue, brief: Brief) -> tuple[CoverageRow, ...]:
-    """Return every wish and constraint of the brief with the criteria or requirements that take it up."""
-    names = [f"AC{n}" for n in range(1, len(issue.criteria) + 1)]
-    names += [f"R{n}" for n in range(1, len(issue.requirements) + 1)]
-    texts = [*issue.criteria, *(requirement.text for requirement in issue.requirements)]
+    """Return each wish and constraint of the brief with what covers it in the issue."""
+    names = []
+    texts = []
+    for number, criterion in enumerate(issue.criteria, 1):
+        names.append(f"AC{number}")
+        texts.append(criterion)
+    for number, requirement in enumerate(issue.requirements, 1):
+        names.append(f"R{number}")
+        texts.append(requirement.text)
     index = WordIndex(texts)
+    wishes = brief.wishes + brief.constraints
     rows = []
-    for number, wish in enumerate((*brief.wishes, *brief.constraints), 1):
-        taken = index.exact(wish)
-        if taken is None and number <= _FUZZY_LOOKUPS:
-            nearest = index.nearest(wish)
-            if nearest and share(keywords(wish), index.words[nearest[0]]) >= _COVERED:
-                taken = nearest[0]
-        rows.append(CoverageRow(f"W{number}", wish, (names[taken],) if taken is not None else (), taken is not None))
+    for number, wish in enumerate(wishes, 1):
+        found = index.exact(wish)
+        if found is None and number <= _MAX_FUZZY_LOOKUPS:
+            found = _find_similar(index, wish)
+        covering: tuple[str, ...] = ()
+        if found is not None:
+            covering = (names[found],)
+        rows.append(CoverageRow(f"W{number}", wish, covering, bool(covering)))
     return tuple(rows)
+
+
+def _find_similar(index: WordIndex, wish: str) -> int | None:
+    nearest = index.nearest(wish)
+    if not nearest:
+        return None
+    found = nearest[0]
+    shared = share(keywords(wish), index.words[found])
+    return found if shared >= _MIN_SHARED else None
 
 
 def _check_parts(issue: Issue, draft: IssueDraft) -> Iterator[Finding]:
@@ -67,57 +98,82 @@ def _check_parts(issue: Issue, draft: IssueDraft) -> Iterator[Finding]:
     for id, value, name in parts:
         if not value:
             line = 1 if id == "title" else draft.last_line
-            yield _finding(f"no-{id}", name, line, f"the issue has no {name.split(' ', 1)[-1]}.")
+            noun = id.replace("-", " ")
+            yield quality_finding(f"no-{id}", name, line, f"the issue has no {noun}.")
     if len(issue.text) > MAX_BYTES:
         line = issue.text.count("\n", 0, MAX_BYTES) + 1
-        yield _finding("size", "", line, f"the issue is over {MAX_BYTES} characters: split it.")
+        yield quality_finding(
+            "size", "", line, f"the issue is over {MAX_BYTES} characters: split it."
+        )
 
 
 def _check_wishes(issue: Issue, brief: Brief, draft: IssueDraft) -> Iterator[Finding]:
     for row in wish_coverage(issue, brief):
         if not row.covered:
-            text = f"nothing in the issue takes up this wish of the brief: {row.text[:160]}"
-            yield _finding(f"wish-{row.requirement}", "Requirements", draft.line_of("requirements"), text)
+            text = (
+                "nothing in the issue takes up this wish of the brief:"
+                f" {row.text[:160]}"
+            )
+            yield quality_finding(
+                f"wish-{row.requirement}",
+                "Requirements",
+                draft.line_of("requirements"),
+                text,
+            )
 
 
 def _check_hazards(issue: Issue, brief: Brief, draft: IssueDraft) -> Iterator[Finding]:
     for line, word in find_placeholders(draft.lines):
-        if not (is_soft(word) and word in brief.text):
-            section = draft.section_of(line)[:80]
-            # Named by place and word, not by line: the id must outlive a revision that moves it.
-            name = "-".join(normalise(f"{section} {word}").split())
-            yield _finding(f"placeholder-{name or 'mark'}", section, line, f"the placeholder {word!r} was left in.")
+        if is_soft(word) and word in brief.text:
+            continue
+        section = draft.section_of(line)[:80]
+        # The id has no line number, because it must survive a revision that moves it.
+        words = normalize(f"{section} {word}").split()
+        name = "-".join(words) or "mark"
+        yield quality_finding(
+            f"placeholder-{name}",
+            section,
+            line,
+            f"the placeholder {word!r} was left in.",
+        )
     found = find_secrets(issue.text)
     if found:
         line = issue.text.count("\n", 0, found[0][0]) + 1
-        text = f"Line {line}: the issue contains something that looks like a credential."
+        text = (
+            f"Line {line}: the issue contains something that looks like a credential."
+        )
         yield Finding("secret", Tier.BLOCKING, Category.SECURITY, "", text)
 
 
 def _check_whole(draft: IssueDraft, brief: Brief) -> Iterator[Finding]:
     cut = find_cut(draft)
     if cut:
-        yield _finding("truncated", "", cut[0], f"the issue is cut off: {cut[1]}.")
+        yield quality_finding(
+            "truncated", "", cut[0], f"the issue is cut off: {cut[1]}."
+        )
     echo = find_echo(draft, brief.text)
     if echo:
-        text = f"{echo[1]}; it is no part of the issue. End the document before this line."
-        yield _finding("echo", "", echo[0], text)
+        text = (
+            f"{echo[1]}; it is no part of the issue. End the document before this line."
+        )
+        yield quality_finding("echo", "", echo[0], text)
 
 
-def _finding(id: str, section: str, line: int, text: str) -> Finding:
-    return Finding(id, Tier.HIGH, Category.QUALITY, section, f"Line {line}: {text}")
+def finalize_issue(
+    text: str, *, item: str, status: str, reviews: Sequence[Review], stamp: str
+) -> str:
+    """Return the issue with its status, its review log and its provenance.
 
-
-def finalise_issue(text: str, *, item: str, status: str, reviews: Sequence[Review], stamp: str) -> str:
-    """Return the issue with its number, its status below the title, its review log and the closing stamp."""
+    The number of the brief and the status stand below the title.
+    """
     rows = split_lines(text)
-    head = next((line for line in scan(text) if line.kind is Kind.HEADING), None)
-    if head is not None:
-        after = end = head.number
+    head = end_of_heading(scan(text))
+    if head:
+        end = head
         while end < len(rows) and (not rows[end].strip() or _is_status(rows[end])):
             end += 1
         number = f"#{item}" if item.isdecimal() else item
-        rows[after:end] = ["", f"**Brief:** {number}", f"**Status:** {status}", ""]
+        rows[head:end] = ["", f"**Brief:** {number}", f"**Status:** {status}", ""]
     return append_log("\n".join(rows), status=status, reviews=reviews, stamp=stamp)
 
 

@@ -1,26 +1,34 @@
-"""Read Markdown line by line: fences, headings, comments, list items and sections."""
+"""Read Markdown line by line; `markdown-it-py` tells which block each line belongs to.
+
+Only blocks are parsed, never inline markup: that is several times faster, and a hostile
+text full of brackets takes no longer than any other.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import islice
-from typing import NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
-from agentos.documents.comments import cut_comments
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
+MAX_CHARACTERS = 1_000_000
+"""The length at which documents are cut: a megabyte of short lines takes seconds."""
 MAX_SECTIONS = 5_000
-_SPACES = (
-    " \t\n\v\f\r\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
-    "\u2028\u2029\u202f\u205f\u3000"
-)
 
-
-_MARKERS = frozenset("-*+•0123456789")
-_INDENTING = frozenset(" \t")
-_SPECIAL = frozenset("`~#=")
-"""What begins a line that is a fence or belongs to a heading."""
+_BULLET = re.compile(r"^([ \t]*)•(?=[ \t])", re.MULTILINE)
+_MARKER = re.compile(r"([-*+•]|\d{1,9}[.)])(?:[ \t]+|$)")
+_CHECKBOX = re.compile(r"\[([ xX])\](?: |$)")
+_FENCE = re.compile(r"[ \t]*(`{3,}(?=[^`]*$)|~{3,})(.*)")
+_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]|$)")
+_COMMENT = re.compile(r"`[^`]*`|<!--.*?(?:-->|(\Z))", re.DOTALL)
+_LINE_END = re.compile(r"\s*\n\s*")
+_HTML_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 
 
 class Kind(StrEnum):
@@ -29,13 +37,36 @@ class Kind(StrEnum):
     TEXT = "text"
     BLANK = "blank"
     HEADING = "heading"
+    UNDERLINE = "underline"
+    """The rest of a heading that has more than one line."""
     FENCE = "fence"
     CODE = "code"
     COMMENT = "comment"
 
 
+class Form(StrEnum):
+    """The block that a line of text belongs to."""
+
+    PARAGRAPH = "paragraph"
+    TABLE = "table"
+    QUOTE = "quote"
+    HTML = "html"
+    RULE = "rule"
+
+
+_FORMS = {
+    "paragraph_open": Form.PARAGRAPH,
+    "heading_open": Form.PARAGRAPH,
+    "table_open": Form.TABLE,
+    "blockquote_open": Form.QUOTE,
+    "html_block": Form.HTML,
+    "hr": Form.RULE,
+}
+"""The parser's tokens for blocks of text; a heading in a list counts as text."""
+
+
 class Line(NamedTuple):
-    """One line without its line end; `text` is what a reader sees, so comments are cut out of it."""
+    """One line without its line end; `text` has no comments."""
 
     number: int
     text: str
@@ -44,303 +75,445 @@ class Line(NamedTuple):
     """Level of a heading, else 0."""
     info: str = ""
     """Language of an opening fence."""
-    hidden: str = ""
-    """What the line holds of comments, marks included."""
+    form: Form = Form.PARAGRAPH
+    block: int = 0
+    """Number of the first line of the paragraph, table or code block."""
+    depth: int = 0
+    """Number of list items around the line."""
+    item: int = 0
+    """Depth of the outermost list item that begins on this line, else 0."""
 
     @property
-    def indent(self) -> int:
-        """Return how many columns of space the line begins with."""
-        if self.text[:1] not in _INDENTING:
-            return 0
-        expanded = self.text[:64].expandtabs(4)
-        return len(expanded) - len(expanded.lstrip(" "))
+    def is_text(self) -> bool:
+        """Tell whether the line is visible text and not a heading."""
+        return self.kind is Kind.TEXT
+
+    @property
+    def is_code(self) -> bool:
+        """Tell whether the line is code or a fence around it."""
+        return self.kind in (Kind.CODE, Kind.FENCE)
+
+    @property
+    def is_row(self) -> bool:
+        """Tell whether the line belongs to a table."""
+        if not self.is_text:
+            return False
+        return self.form is Form.TABLE
+
+    @property
+    def is_prose(self) -> bool:
+        """Tell whether the line belongs to a paragraph outside lists."""
+        if self.depth:
+            return False
+        if not self.is_text:
+            return False
+        return self.form in (Form.PARAGRAPH, Form.QUOTE)
+
+
+Lines = tuple[Line, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading and what stands under it."""
+    """A heading and the lines under it."""
 
     title: str
     level: int
     line: int
-    body: tuple[Line, ...]
+    body: Lines
     """The lines up to the next heading of any level."""
-    whole: tuple[Line, ...]
-    """The lines up to the next heading of the same or a higher level, subheadings included."""
+    whole: Lines
+    """The lines up to the next heading of the same or a higher level."""
+
+
+Sections = tuple[Section, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One entry of a list, with its nested entries as details."""
+    """One item of a list, with its nested items as details."""
 
     text: str
     line: int
-    is_checked: bool | None = None
-    """The state of a checkbox, None when there is none."""
-    is_ordered: bool = False
+    is_checked: bool | None
+    """The state of the checkbox, or None without one."""
+    is_ordered: bool
     details: tuple[str, ...] = ()
 
 
 def split_lines(text: str) -> list[str]:
-    """Split at line feeds only; carriage returns, and byte order marks before a line, are no part of it."""
+    """Split at line feeds, and drop carriage returns and byte order marks."""
     lines = text.split("\n")
     if "\ufeff" in text:
         lines = [line.lstrip("\ufeff") for line in lines]
-    return [line.rstrip("\r") for line in lines] if "\r" in text else lines
+    if "\r" in text:
+        lines = [line.rstrip("\r") for line in lines]
+    return lines
 
 
-def scan(text: str) -> tuple[Line, ...]:
-    """Classify every line of a document; an unclosed fence or leading comment runs to the end."""
+def scan(text: str) -> Lines:
+    """Classify every line of a document."""
     return scan_rows(split_lines(text))
 
 
-def scan_rows(rows: Sequence[str], first: int = 1) -> tuple[Line, ...]:
+def scan_rows(rows: Sequence[str], first: int = 1) -> Lines:
     """Classify rows, numbering them from `first`."""
-    last_close = -2
-    lines: list[Line] = []
-    hidden = ""
-    in_comment = False
-    # Names and the bare constructor save a third of the time that a text of very short lines takes.
-    blank, plain_text, code, mark, new = Kind.BLANK, Kind.TEXT, Kind.CODE, Kind.FENCE, tuple.__new__
-    special = _SPECIAL
-    numbered = enumerate(rows)
-    for index, source in numbered:
-        number = first + index
-        if not source and not in_comment:
-            lines.append(new(Line, (number, "", blank, 0, "", "")))
-            continue
-        visible, hidden, was_comment = source, "", in_comment
-        if in_comment or "<!--" in source:
-            if last_close == -2:
-                last_close = next((n for n in range(len(rows) - 1, -1, -1) if "-->" in rows[n]), -1)
-            visible, hidden, in_comment = cut_comments(source, in_comment, index < last_close)
-        stripped = visible.strip()
-        if not stripped:
-            is_hidden = was_comment or bool(hidden)
-            lines.append(Line(number, "", Kind.COMMENT if is_hidden else blank, 0, "", hidden))
-            continue
-        if stripped[0] not in special:
-            lines.append(new(Line, (number, visible, plain_text, 0, "", hidden)))
-        elif stripped[0] in "`~" and (opening := fence_opening(visible)):
-            fence, info = opening
-            lines.append(new(Line, (number, visible, mark, 0, info, hidden)))
-            closing = _closing_row(rows, index + 1, fence)
-            inside = enumerate(rows[index + 1 : closing], number + 1)
-            lines += [new(Line, (place, row, code, 0, "", "")) for place, row in inside]
-            if closing < len(rows):
-                lines.append(new(Line, (first + closing, rows[closing], mark, 0, "", "")))
-            next(islice(numbered, closing - index, closing - index), None)
-        else:
-            lines.append(_text_or_heading(number, visible, hidden, lines))
+    # The parser must count lines as we do, so no carriage return may reach it.
+    source = "\n".join(rows)
+    source = source.replace("\r", " ")
+    # The parser does not know this bullet; a hyphen is as wide.
+    if "•" in source:
+        source = _BULLET.sub(r"\1-", source)
+    drafts = [_Draft(number, row) for number, row in enumerate(rows, first)]
+    parser = load_parser()
+    tokens = parser.parse(f"{source}\n")
+    _classify(drafts, tokens)
+    lines = [draft.finish() for draft in drafts]
     return tuple(lines)
 
 
-def _closing_row(rows: Sequence[str], start: int, fence: str) -> int:
-    """Return the index of the row that closes a fence; an unclosed one runs to the end."""
-    for index in range(start, len(rows)):
-        if fence in rows[index] and is_fence_close(rows[index], fence):
-            return index
-    return len(rows)
+@cache
+def load_parser() -> MarkdownIt:
+    """Return the parser; it is imported late because most commands read no Markdown."""
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark")
+    parser.enable("table")
+    parser.disable("reference")
+    parser.core.ruler.enableOnly(["block"])
+    return parser
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A line that is not fully classified yet."""
+
+    number: int
+    text: str
+    kind: Kind = Kind.TEXT
+    level: int = 0
+    info: str = ""
+    form: Form = Form.PARAGRAPH
+    block: int = 0
+    depth: int = 0
+    item: int = 0
+
+    def finish(self) -> Line:
+        """Return the classified line."""
+        if self.kind is Kind.TEXT and not self.text.strip():
+            self.kind = Kind.BLANK
+            self.text = ""
+        return Line(
+            self.number,
+            self.text,
+            self.kind,
+            self.level,
+            self.info,
+            self.form,
+            self.block,
+            self.depth,
+            self.item,
+        )
+
+
+Drafts = Sequence[_Draft]
+
+
+def _classify(lines: Drafts, tokens: Sequence[Token]) -> None:
+    """Mark the lines of every block; blocks inside a quote stay plain text."""
+    quote_end = 0
+    for index, token in enumerate(tokens):
+        # Closing tokens have no lines; -1 is less than any `quote_end`: skip them.
+        start, end = token.map or (-1, -1)
+        if start < quote_end:
+            continue
+        own = lines[start:end]
+        type = token.type
+        if type == "list_item_open":
+            # Each list nests its items two levels deeper: one for it, one for the item.
+            depth = token.level // 2 + 1
+            _mark_item(own, depth)
+        elif type == "heading_open" and not token.level:
+            level = int(token.tag[1:])
+            title = tokens[index + 1]
+            _mark_heading(own, level, title.content)
+        elif type == "fence":
+            _mark_fence(own, token)
+        elif type == "code_block":
+            _mark_code(own)
+        elif type in _FORMS:
+            _mark_text(own, _FORMS[type])
+        if type == "blockquote_open":
+            quote_end = end
+
+
+def _mark_item(lines: Drafts, depth: int) -> None:
+    for line in lines:
+        line.depth = depth
+    first = lines[0]
+    # Outer items come first and keep the line.
+    if not first.item:
+        first.item = depth
+
+
+def _mark_heading(lines: Drafts, level: int, source: str) -> None:
+    for line in lines:
+        line.kind = Kind.UNDERLINE
+        line.text = ""
+    title = _COMMENT.sub(_keep_visible, source)
+    first = lines[0]
+    first.kind = Kind.HEADING
+    title = _LINE_END.sub(" ", title)
+    first.text = title.strip()
+    first.level = level
+
+
+def _mark_code(lines: Drafts) -> None:
+    for line in lines:
+        line.kind = Kind.CODE
+        line.block = lines[0].number
+
+
+def _mark_fence(lines: Drafts, token: Token) -> None:
+    _mark_code(lines)
+    opening = lines[0]
+    opening.kind = Kind.FENCE
+    opening.info = token.info.strip()
+    # Without a closing fence, only the opening is not part of the content.
+    count = token.content.count("\n")
+    is_closed = len(lines) == count + 2
+    if is_closed:
+        lines[-1].kind = Kind.FENCE
+
+
+def _mark_text(lines: Drafts, form: Form) -> None:
+    for line in lines:
+        line.form = form
+        line.block = lines[0].number
+    texts = [line.text for line in lines]
+    source = "\n".join(texts)
+    if "<!--" not in source:
+        return
+    if form is Form.HTML:
+        shown = _HTML_COMMENT.sub(_keep_line_ends, source)
+    else:
+        shown = _COMMENT.sub(_keep_visible, source)
+    texts = shown.split("\n")
+    for line, text in zip(lines, texts, strict=True):
+        is_hidden = not text.strip()
+        if is_hidden and line.text.strip():
+            line.kind = Kind.COMMENT
+        line.text = text
+
+
+def _keep_visible(found: re.Match[str]) -> str:
+    """Keep code spans and unclosed comments, and drop other comments."""
+    text = found[0]
+    is_unclosed = found[1] is not None
+    if is_unclosed:
+        return text
+    if text.startswith("`"):
+        return text
+    return _keep_line_ends(found)
+
+
+def _keep_line_ends(found: re.Match[str]) -> str:
+    count = found[0].count("\n")
+    return "\n" * count
 
 
 def fence_opening(line: str) -> tuple[str, str] | None:
     """Return the mark and the language of a line that opens a fence, or None."""
-    stripped = line.lstrip(" \t")
-    mark = stripped[:1]
-    if mark not in ("`", "~"):
+    found = _FENCE.fullmatch(line)
+    if found is None:
         return None
-    rest = stripped.lstrip(mark)
-    length = len(stripped) - len(rest)
-    if length < 3 or (mark == "`" and "`" in rest):
-        return None
-    return mark * length, rest.strip()
+    mark, info = found.groups()
+    return mark, info.strip()
 
 
 def is_fence_close(line: str, fence: str) -> bool:
     """Tell whether a line closes the fence that was opened with this mark."""
     stripped = line.strip(" \t")
-    return len(stripped) >= len(fence) and not stripped.strip(fence[0])
-
-
-def _text_or_heading(number: int, line: str, hidden: str, before: list[Line]) -> Line:
-    stripped = line.strip()
-    level = heading_level(line)
-    if level:
-        return Line(number, _unclosed_title(stripped[level:]), Kind.HEADING, level, "", hidden)
-    if len(stripped) >= 3 and not stripped.strip("=") and before:
-        above = before[-1]
-        if above.kind is Kind.TEXT and list_marker(above.text.lstrip()) is None:
-            before[-1] = above._replace(text=_unclosed_title(above.text), kind=Kind.HEADING, level=1)
-            return Line(number, "", Kind.BLANK, hidden=hidden)
-    return Line(number, line, Kind.TEXT, 0, "", hidden)
-
-
-def _unclosed_title(text: str) -> str:
-    """Return a heading's text without the marks that close it."""
-    title = text.strip()
-    if "#" not in title:
-        return title
-    bare = title.rstrip(_SPACES + "#")
-    closing = title[len(bare) :]
-    return bare + closing[: len(closing) - len(closing.lstrip("#"))] if bare else ""
+    letter = fence[0]
+    if stripped.strip(letter):
+        return False
+    return len(stripped) >= len(fence)
 
 
 def heading_level(line: str) -> int:
-    """Return the level of an ATX heading, or 0 when the line is none."""
-    stripped = line.strip()
-    if stripped[:1] != "#" or (line[0] != "#" and len(line) - len(line.lstrip(" ")) > 3):
+    """Return the level of a heading that begins with `#`, else 0."""
+    found = _HEADING.match(line)
+    if found is None:
         return 0
-    level = len(stripped[:7]) - len(stripped[:7].lstrip("#"))
-    if level > 6 or (len(stripped) > level and stripped[level] not in " \t"):
-        return 0
-    return level
-
-
-def sections(lines: Sequence[Line]) -> tuple[Section, ...]:
-    """Return the headings with their lines, in order; what precedes the first heading is left out."""
-    heading = Kind.HEADING
-    starts = [n for n, line in enumerate(lines) if line.kind is heading][:MAX_SECTIONS]
-    ends = _whole_ends(lines, starts)
-    found = []
-    for position, start in enumerate(starts):
-        following = starts[position + 1] if position + 1 < len(starts) else len(lines)
-        head = lines[start]
-        body = tuple(lines[start + 1 : following])
-        whole = body if ends[position] == following else tuple(lines[start + 1 : ends[position]])
-        found.append(Section(head.text, head.level, head.number, body, whole))
-    return tuple(found)
-
-
-def _whole_ends(lines: Sequence[Line], starts: Sequence[int]) -> list[int]:
-    ends = [len(lines)] * len(starts)
-    open_at: list[int] = []
-    for position, start in enumerate(starts):
-        while open_at and lines[starts[open_at[-1]]].level >= lines[start].level:
-            ends[open_at.pop()] = start
-        open_at.append(position)
-    return ends
+    return len(found[1])
 
 
 def list_marker(stripped: str) -> tuple[str, bool] | None:
     """Return the text after a list marker and whether it was a number, or None."""
-    if stripped[:1] not in _MARKERS:
+    found = _MARKER.match(stripped)
+    if found is None:
         return None
-    if stripped[:2] in ("- ", "* ", "+ ", "• "):
-        return stripped[2:], False
-    if stripped in ("-", "*", "+"):
-        return "", False
-    digits = len(stripped[:10]) - len(stripped[:10].lstrip("0123456789"))
-    if 0 < digits < 10 and stripped[digits : digits + 2] in (". ", ") "):
-        return stripped[digits + 2 :], True
-    return None
+    text = stripped[found.end() :]
+    is_ordered = stripped[0].isdigit()
+    return text, is_ordered
 
 
 def split_checkbox(text: str) -> tuple[bool | None, str]:
-    """Split the state of a checkbox from the text after it; None when there is no box."""
-    if len(text) >= 3 and text[0] == "[" and text[2] == "]" and text[1] in " xX" and text[3:4] in ("", " "):
-        return text[1] != " ", text[3:].strip()
-    return None, text.strip()
+    """Return the state of a checkbox, None without one, and the text after it."""
+    found = _CHECKBOX.match(text)
+    if found is None:
+        return None, text.strip()
+    is_checked = found[1] != " "
+    rest = text[found.end() :]
+    return is_checked, rest.strip()
+
+
+def open_fence(lines: Lines) -> Line | None:
+    """Return the line with a fence that is open at the end of a document, or None."""
+    last = last_written(lines)
+    if last is None:
+        return None
+    if not last.is_code:
+        return None
+    opening = first_of_block(lines, last)
+    if opening.kind is not Kind.FENCE:
+        return None
+    if last is opening:
+        return opening
+    if last.kind is Kind.CODE:
+        return opening
+    return None
+
+
+def last_written(lines: Lines) -> Line | None:
+    """Return the last line that is not blank."""
+    for line in reversed(lines):
+        if line.kind is not Kind.BLANK:
+            return line
+    return None
+
+
+def first_of_block(lines: Lines, line: Line) -> Line:
+    """Return the first line of the block that a line belongs to."""
+    first = lines[0]
+    return lines[line.block - first.number]
+
+
+def closing_fence(lines: Lines) -> str:
+    """Return the mark that closes the last fence if it is open, else nothing.
+
+    A fence inside a list item ends with its item.
+    """
+    opening = open_fence(lines)
+    if opening is None:
+        return ""
+    if opening.depth:
+        return ""
+    found = fence_opening(opening.text)
+    if found is None:
+        return ""
+    return found[0]
+
+
+def sections(lines: Lines) -> Sections:
+    """Return the headings with their lines, without the lines before the first one."""
+    found: list[Section] = []
+    end = len(lines)
+    # For each level, where the next heading of this or a higher level begins. Walking
+    # backward keeps that up to date, so no heading searches for the end of its section.
+    ends = [end] * 7
+    starts = [index for index, line in enumerate(lines) if line.level]
+    starts = starts[:MAX_SECTIONS]
+    for start in reversed(starts):
+        head = lines[start]
+        level = head.level
+        begin = start + 1
+        while begin < end and lines[begin].kind is Kind.UNDERLINE:
+            begin += 1
+        section = Section(
+            title=head.text,
+            level=level,
+            line=head.number,
+            body=lines[begin:end],
+            whole=lines[begin : ends[level]],
+        )
+        found.append(section)
+        end = start
+        deeper = 7 - level
+        ends[level:] = [start] * deeper
+    found.reverse()
+    return tuple(found)
+
+
+def end_of_heading(lines: Lines) -> int:
+    """Return the number of the last line of the first heading, 0 without a heading."""
+    end = 0
+    for line in lines:
+        if end and line.kind is not Kind.UNDERLINE:
+            break
+        if line.level or end:
+            end = line.number
+    return end
 
 
 def items(lines: Iterable[Line]) -> tuple[Item, ...]:
-    """Return the list entries, joining wrapped lines and attaching nested entries to their parent."""
+    """Return the list items; wrapped lines are joined, nested items become details."""
     found: list[Item] = []
-    base, can_continue = 0, False
-    wrapped: list[str] = []
-    pending: list[list[str]] = []
-
-    def close() -> None:
-        if found and (wrapped or pending):
-            last = found[-1]
-            text = " ".join([last.text, *wrapped]).strip()
-            found[-1] = Item(text, last.line, last.is_checked, last.is_ordered, tuple(map(" ".join, pending)))
-        wrapped.clear()
-        pending.clear()
-
-    plain_text, code, blank, heading = Kind.TEXT, Kind.CODE, Kind.BLANK, Kind.HEADING
+    # The rows of the last item, then those of each item nested in it.
+    parts: list[list[str]] = []
+    base = 0
     for line in lines:
-        kind = line.kind
-        if kind is not plain_text:
-            if kind is code:
-                continue
-            if kind is heading:
-                close()
-                can_continue = False
-            elif kind is blank:
-                can_continue = False
+        if not line.is_text:
             continue
-        stripped = line.text.strip()
-        marked = list_marker(stripped)
+        if line.is_row:
+            continue
+        row = line.text.strip()
+        marked = None
+        if line.item:
+            marked = list_marker(row)
         if marked is None:
-            if can_continue or (found and line.indent >= base + 2 and not _is_row(stripped)):
-                if pending:
-                    pending[-1].append(stripped)
-                else:
-                    wrapped.append(stripped)
-                can_continue = True
+            if parts and line.depth:
+                parts[-1].append(row)
             continue
-        is_checked, text = split_checkbox(marked[0].strip())
-        if found and line.indent >= base + 2:
-            pending.append([text])
-            can_continue = True
+        row, is_ordered = marked
+        row = row.strip()
+        is_checked, text = split_checkbox(row)
+        if parts and line.item > base:
+            parts.append([text])
             continue
-        close()
-        base, can_continue = line.indent, True
-        found.append(Item(text, line.number, is_checked, marked[1]))
-    close()
+        _finish_item(found, parts)
+        base = line.item
+        parts = [[text]]
+        item = Item("", line.number, is_checked, is_ordered)
+        found.append(item)
+    _finish_item(found, parts)
     return tuple(item for item in found if item.text or item.details)
 
 
-def _is_row(stripped: str) -> bool:
-    return stripped.startswith("|")
+def _finish_item(found: list[Item], parts: Iterable[list[str]]) -> None:
+    """Give the last item its text and its details."""
+    if not found:
+        return
+    texts = map(" ".join, parts)
+    text, *details = map(str.strip, texts)
+    item = found.pop()
+    item = replace(item, text=text, details=tuple(details))
+    found.append(item)
+
+
+def prose_rows(lines: Iterable[Line]) -> dict[int, list[str]]:
+    """Return the rows of each paragraph outside lists and tables, by its first line."""
+    found: dict[int, list[str]] = {}
+    for line in lines:
+        if line.is_prose:
+            row = line.text.strip()
+            rows = found.setdefault(line.block, [])
+            rows.append(row)
+    return found
 
 
 def paragraphs(lines: Iterable[Line]) -> tuple[str, ...]:
-    """Return running text, one string a paragraph, leaving out lists, tables and code."""
-    return tuple(_paragraphs(lines))
-
-
-def _paragraphs(lines: Iterable[Line]) -> Iterator[str]:
-    current: list[str] = []
-    in_list = False
-    plain_text = Kind.TEXT
-    for line in lines:
-        if line.kind is not plain_text:
-            in_list = False
-        else:
-            stripped = line.text.strip()
-            begins = stripped[:1]
-            if begins == "|" or (begins in _MARKERS and list_marker(stripped)):
-                in_list = True
-            elif stripped.strip("-*_ "):
-                if not in_list or (line.indent < 2 and not current):
-                    current.append(stripped)
-                continue
-            else:
-                in_list = False
-        if current:
-            yield " ".join(current)
-            current = []
-    if current:
-        yield " ".join(current)
-
-
-def code_blocks(lines: Iterable[Line]) -> tuple[tuple[str, str], ...]:
-    """Return the fenced blocks as (language, text)."""
-    found: list[tuple[str, str]] = []
-    current: list[str] | None = None
-    info = ""
-    code, fence = Kind.CODE, Kind.FENCE
-    for line in lines:
-        kind = line.kind
-        if kind is code and current is not None:
-            current.append(line.text)
-        elif kind is fence:
-            if current is None:
-                current, info = [], line.info
-            else:
-                found.append((info, "\n".join(current)))
-                current = None
-    if current is not None:
-        found.append((info, "\n".join(current)))
-    return tuple(found)
+    """Return each paragraph as one string, without lists, tables and code."""
+    found = prose_rows(lines)
+    texts = map(" ".join, found.values())
+    return tuple(texts)

@@ -1,4 +1,4 @@
-"""Write the paths of a repository in one way, so that they can be compared."""
+"""Normalize the paths of a repository, so that they can be compared."""
 
 from __future__ import annotations
 
@@ -6,6 +6,12 @@ from pathlib import PurePosixPath
 
 
 def plain_path(path: str) -> str:
-    """Return a path with forward slashes and without needless parts; the repository itself is the empty path."""
-    text = str(PurePosixPath(path.strip().replace("\\", "/")))
-    return "" if text == "." else text
+    """Return a path with forward slashes and without redundant parts.
+
+    The repository itself is the empty path.
+    """
+    slashed = path.strip().replace("\\", "/")
+    text = str(PurePosixPath(slashed))
+    if text == ".":
+        return ""
+    return text

@@ -1,22 +1,31 @@
-"""Write who reviewed a document, what was found, and what became of it."""
+"""Write the review log of a document: reviewers, findings, what became of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from agentos.documents.findings import Finding, Tier
 from agentos.documents.headings import plain
-from agentos.documents.markdown import Kind, scan, sections, split_lines
+from agentos.documents.markdown import (
+    closing_fence,
+    scan,
+    scan_rows,
+    sections,
+    split_lines,
+)
+from agentos.documents.provenance import RECORDED, RECORDED_STATUS
 from agentos.documents.tables import render_table
 from agentos.documents.verdict import Decision, Verdict
 
 LOG_TITLE = "Appendix: Review Log"
+_LOG_TITLES = (plain(LOG_TITLE), "review log")
 
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """One review: its number, who gave it, when, and the verdict."""
+    """One review and its verdict."""
 
     number: int
     reviewer: str
@@ -24,11 +33,26 @@ class Review:
     verdict: Verdict
 
 
+def finalize_document(
+    text: str, *, item: str, status: str, reviews: Sequence[Review], stamp: str
+) -> str:
+    """Return the document with its review log, its status and its provenance."""
+    del item
+    return append_log(text, status=status, reviews=reviews, stamp=stamp)
+
+
 def append_log(text: str, *, status: str, reviews: Sequence[Review], stamp: str) -> str:
-    """Return the document with a fresh review log, its final status and a closing stamp."""
-    body = _without_log(text, stamp).rstrip().removesuffix("---").rstrip()
+    """Return the document with a new review log, its final status and its provenance.
+
+    `stamp` is the provenance line, which may be empty.
+    """
+    body = _without_log(text, stamp).rstrip()
+    # The rule was written above an earlier log.
+    body = body.removesuffix("---").rstrip()
     parts = [body, "---", f"## {LOG_TITLE}"]
-    parts.extend(_render_review(review, following) for review, following in _with_next(reviews))
+    for review, following in zip_longest(reviews, reviews[1:]):
+        rendered = _render_review(review, following)
+        parts.append(rendered)
     parts.append(_render_summary(reviews))
     parts.append(f"**Final Status:** {status}")
     if stamp:
@@ -36,57 +60,64 @@ def append_log(text: str, *, status: str, reviews: Sequence[Review], stamp: str)
     return "\n\n".join(parts) + "\n"
 
 
-def _with_next(reviews: Sequence[Review]) -> list[tuple[Review, Review | None]]:
-    return list(zip(reviews, [*reviews[1:], None], strict=False))
-
-
 def _without_log(text: str, stamp: str) -> str:
-    """Cut an earlier review log and earlier stamps, and close a fence that was left open."""
+    """Cut earlier review logs and provenance lines, and close an open fence."""
     lines = scan(text)
-    rows = split_lines(text)
     cut: set[int] = set()
     for section in sections(lines):
-        if section.level == 2 and plain(section.title) in (plain(LOG_TITLE), "review log"):
-            cut.update(range(section.line, section.line + len(section.whole) + 1))
-    mark = " ".join(stamp.split()[:2])
-    for line in lines:
-        is_code = line.kind in (Kind.CODE, Kind.FENCE)
-        if mark and not is_code and rows[line.number - 1].strip().startswith(mark):
-            cut.add(line.number)
-    kept = [row for number, row in enumerate(rows, 1) if number not in cut]
-    return "\n".join([*kept, *_open_fence(kept)])
-
-
-def _open_fence(rows: Sequence[str]) -> list[str]:
-    fences = [line for line in scan("\n".join(rows)) if line.kind is Kind.FENCE]
-    if len(fences) % 2 == 0:
-        return []
-    opening = fences[-1].text.strip()
-    mark = opening[0]
-    return [mark * (len(opening) - len(opening.lstrip(mark)))]
+        if section.level == 2 and plain(section.title) in _LOG_TITLES:
+            last = section.line + 1
+            if section.whole:
+                last = section.whole[-1].number
+            cut.update(range(section.line, last + 1))
+    # The first two words are the same in every version of the line.
+    beginning = " ".join(stamp.split()[:2])
+    rows = []
+    for line, row in zip(lines, split_lines(text), strict=True):
+        if line.number in cut:
+            continue
+        is_stamp = beginning and row.strip().startswith(beginning)
+        if is_stamp and not line.is_code:
+            continue
+        rows.append(row)
+    closing = closing_fence(scan_rows(rows))
+    if closing:
+        rows.append(closing)
+    return "\n".join(rows)
 
 
 def _render_review(review: Review, following: Review | None) -> str:
     verdict = review.verdict
+    decision = _say_decision(review)
     head = (
-        f"### Review #{review.number} ({verdict.decision})\n\n"
-        f"**Reviewer:** {_flat(review.reviewer)}\n**Date:** {_flat(review.date)}\n**Verdict:** {verdict.decision}\n\n"
-        f"{_flat(verdict.summary)}"
+        f"### Review #{review.number} ({decision})\n\n**Reviewer:**"
+        f" {_flat(review.reviewer)}\n**Date:** {_flat(review.date)}\n**Verdict:**"
+        f" {decision}\n\n{_flat(verdict.summary)}"
     )
     if not verdict.findings:
         return f"{head}\n\nNo findings."
-    rows = [(f.id, str(f.tier), f.section or "-", f.text, _became(f, review, following)) for f in verdict.findings]
-    return f"{head}\n\n{render_table(('ID', 'Tier', 'Section', 'Finding', 'Resolved?'), rows)}"
+    rows = []
+    for finding in verdict.findings:
+        section = finding.section or "-"
+        outcome = _outcome(finding, review, following)
+        rows.append((finding.id, finding.tier, section, finding.text, outcome))
+    table = render_table(("ID", "Tier", "Section", "Finding", "Resolved?"), rows)
+    return f"{head}\n\n{table}"
 
 
-def _is_still_open(finding: Finding, following: Review) -> bool:
-    return any(other.id == finding.id for other in following.verdict.findings)
+def _say_decision(review: Review) -> str:
+    """Return the decision; an approval from a recorded answer says so."""
+    decision = review.verdict.decision
+    if decision is Decision.APPROVED and review.reviewer == RECORDED:
+        return RECORDED_STATUS
+    return str(decision)
 
 
-def _became(finding: Finding, review: Review, following: Review | None) -> str:
+def _outcome(finding: Finding, review: Review, following: Review | None) -> str:
     if following is not None:
-        if _is_still_open(finding, following):
-            return f"NO - found again in review #{following.number}"
+        for other in following.verdict.findings:
+            if other.id == finding.id:
+                return f"NO - found again in review #{following.number}"
         return f"YES - not found again in review #{following.number}"
     if finding.tier is Tier.SUGGESTION:
         return "NOTED - for the implementation"
@@ -96,19 +127,27 @@ def _became(finding: Finding, review: Review, following: Review | None) -> str:
 
 
 def _render_summary(reviews: Sequence[Review]) -> str:
-    rows = [
-        (
+    if not reviews:
+        return "### Review Summary\n\nNo review took place."
+    rows = []
+    for review in reviews:
+        findings = review.verdict.findings
+        first = "-"
+        if findings:
+            first = findings[0].text
+        row = (
             f"#{review.number}",
             review.date,
             review.reviewer,
-            str(review.verdict.decision),
-            f"{len(review.verdict.findings)}",
-            review.verdict.findings[0].text if review.verdict.findings else "-",
+            _say_decision(review),
+            str(len(findings)),
+            first,
         )
-        for review in reviews
-    ]
-    table = render_table(("Review", "Date", "Reviewer", "Verdict", "Findings", "Key finding"), rows)
-    return "### Review Summary\n\n" + (table if rows else "No review took place.")
+        rows.append(row)
+    table = render_table(
+        ("Review", "Date", "Reviewer", "Verdict", "Findings", "Key finding"), rows
+    )
+    return f"### Review Summary\n\n{table}"
 
 
 def _flat(text: str) -> str:

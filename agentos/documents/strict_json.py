@@ -1,10 +1,12 @@
-"""Read JSON from a stranger: bounded in size, depth and digits, no repeated keys, no NaN."""
+"""Read untrusted JSON: size, depth and digits are limited, repeated keys and NaN refused."""
 
 from __future__ import annotations
 
 import json
 import re
 from typing import Any, NoReturn
+
+from agentos.errors import AgentOSError
 
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 32
@@ -14,12 +16,12 @@ _OUTSIDE = re.compile(r'["\[\]{}]')
 _INSIDE = re.compile(r'["\\]')
 
 
-class StrictJsonError(ValueError):
-    """JSON that is not accepted."""
+class StrictJsonError(AgentOSError, ValueError):
+    """JSON text that is refused."""
 
 
 def load_strict(text: str) -> Any:
-    """Return the one JSON value that the text is, or raise `StrictJsonError` in linear time."""
+    """Return the one JSON value of a text, or raise `StrictJsonError`, in linear time."""
     if len(text) > MAX_BYTES or len(text.encode("utf-8", "replace")) > MAX_BYTES:
         raise StrictJsonError(f"the answer is over {MAX_BYTES} bytes")
     if _depth(text) > MAX_DEPTH:
@@ -35,7 +37,8 @@ def load_strict(text: str) -> Any:
     except StrictJsonError:
         raise
     except (ValueError, RecursionError) as error:
-        raise StrictJsonError(f"the answer is not one JSON value: {str(error)[:200]}") from None
+        why = str(error)[:200]
+        raise StrictJsonError(f"the answer is not one JSON value: {why}") from None
     return value
 
 

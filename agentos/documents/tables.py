@@ -1,157 +1,203 @@
-"""Read and write Markdown tables, escaped pipes included."""
+"""Read and write Markdown tables, including escaped pipes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from agentos.documents.markdown import Kind, Line
+from agentos.documents.markdown import Form, Line, Lines, list_marker
 
-MOST_COLUMNS = 100
-_MOST_CELLS = 2_000_000
+_MAX_COLUMNS = 100
+_MAX_CELLS = 2_000_000
+_PIPE = re.compile(r"(?<!\\)\|")
+_ANY_PIPE = re.compile(r"(?<!\\)\\*\|")
+_RULE = re.compile(r"[|:\s]*-[|:\s-]*")
+_CODE = re.compile(r"`[^`]*`")
+
+_FITS = (str.__eq__, str.startswith, str.__contains__)
+"""How a title may fit a name, the best way first."""
+
+Cells = tuple[str, ...]
+Numbers = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table with its header; rows are padded or cut to the width of the header."""
+    """A table; its rows are padded or cut to the width of the header."""
 
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    row_lines: tuple[int, ...]
+    header: Cells
+    rows: tuple[Cells, ...]
+    row_lines: Numbers
     line: int
-    ragged: tuple[int, ...] = ()
-    """Line numbers of rows that do not have as many cells as the header."""
+    ragged: Numbers
+    """Line numbers of the rows with more or fewer cells than the header."""
 
     def column(self, *names: str) -> int | None:
-        """Return the column with the first of these names: so titled, else beginning so, else containing it."""
-        titles = [title.strip("*_` ").casefold() for title in self.header]
+        """Return the index of the column with the first of these names, or None.
+
+        An exact title is preferred to one that begins with the name, and that to one
+        that contains it.
+        """
+        titles = []
+        for cell in self.header:
+            title = cell.strip("*_` ")
+            title = title.casefold()
+            titles.append(title)
         for name in names:
-            for fits in (str.__eq__, str.startswith, str.__contains__):
+            for fits in _FITS:
                 for index, title in enumerate(titles):
                     if fits(title, name):
                         return index
         return None
 
+    def numbered_rows(self) -> Iterator[tuple[int, Cells]]:
+        """Yield each row after its line number."""
+        return zip(self.row_lines, self.rows, strict=True)
+
     def cell(self, row: Sequence[str], *names: str) -> str:
         """Return the cell of a row under the first such column, or an empty string."""
         index = self.column(*names)
-        return row[index] if index is not None else ""
+        if index is None:
+            return ""
+        return row[index]
 
 
-def split_row(line: str, width: int = 0) -> tuple[str, ...]:
+def split_row(line: str, width: int = 0) -> Cells:
     """Split a table row into its cells.
 
-    A pipe ends a cell unless a backslash escapes it. Where that gives more cells than the table is wide, pipes in
-    code spans are taken for text, if the row then fits.
+    A pipe ends a cell unless a backslash escapes it. If that gives more than `width`
+    cells, pipes in code spans count as text, provided that the row then fits.
     """
-    cells = _split(line.strip(), is_code_text=False)
-    if 0 < width < len(cells) and "`" in line:
-        fewer = _split(line.strip(), is_code_text=True)
-        if len(fewer) == width:
-            return fewer
+    cells = _split(line)
+    if not width:
+        return cells
+    if len(cells) <= width:
+        return cells
+    escaped = _CODE.sub(_escape_pipes, line)
+    fewer = _split(escaped)
+    if len(fewer) == width:
+        return fewer
     return cells
 
 
-def _split(stripped: str, *, is_code_text: bool) -> tuple[str, ...]:
-    parts = stripped.split("|")
-    has_text = is_code_text or "\\" in stripped
-    cells = _join(parts, is_code_text) if has_text else [part.strip() for part in parts]
-    if stripped.startswith("|"):
-        cells = cells[1:]
-    if len(cells) > 1 and stripped.endswith("|") and not cells[-1]:
-        cells = cells[:-1]
+def _split(line: str) -> Cells:
+    row = line.strip()
+    parts = _PIPE.split(row)
+    # The pipes around a row are optional; the empty parts outside them are no cells.
+    if row.startswith("|"):
+        del parts[0]
+    last = parts[-1]
+    if not last and len(parts) > 1:
+        parts.pop()
+    cells = []
+    for part in parts:
+        cell = part.strip()
+        cell = cell.replace("\\|", "|")
+        cells.append(cell)
     return tuple(cells)
 
 
-def _join(parts: Sequence[str], is_code_text: bool) -> list[str]:
-    """Return the cells, joining what a pipe parts that is text."""
-    cells: list[str] = []
-    current: list[str] = []
-    ticks = 0
-    for index, part in enumerate(parts):
-        backslashes = len(part) - len(part.rstrip("\\"))
-        is_last = index == len(parts) - 1
-        ticks += part.count("`")
-        if not is_last and (backslashes % 2 or (is_code_text and ticks % 2)):
-            current.append((part[:-1] if backslashes % 2 else part) + "|")
-            continue
-        current.append(part)
-        cells.append("".join(current).strip())
-        current = []
-    return cells
+def _escape_pipes(found: re.Match[str]) -> str:
+    code = found[0]
+    return _PIPE.sub(r"\\|", code)
 
 
-def is_delimiter(line: str) -> bool:
-    """Tell whether a line is the rule under the header of a table."""
-    stripped = line.strip()
-    if "-" not in stripped or stripped.strip("|-: \t"):
-        return False
-    return all(_is_rule(cell) for cell in _split(stripped, is_code_text=False))
-
-
-def _is_rule(cell: str) -> bool:
-    inner = cell.removeprefix(":").removesuffix(":")
-    return bool(inner) and not inner.strip("-")
-
-
-def tables(lines: Iterable[Line]) -> tuple[Table, ...]:
+def tables(lines: Lines) -> tuple[Table, ...]:
     """Return every table among the lines."""
-    rows = list(lines)
-    found: list[Table] = []
-    text = Kind.TEXT
-    end = 0
-    for index in [n for n, line in enumerate(rows[:-1]) if line.kind is text and "|" in line.text]:
-        under = rows[index + 1]
-        if index < end or under.kind is not text or not is_delimiter(under.text):
+    groups: dict[int, list[Line]] = {}
+    for line in lines:
+        if not line.is_row:
             continue
-        end = index + 2
-        while end < len(rows) and _is_row(rows[end]):
-            end += 1
-        found.append(_build(rows[index], under, rows[index + 2 : end]))
+        group = groups.setdefault(line.block, [])
+        group.append(line)
+    found = []
+    for group in groups.values():
+        if len(group) > 1:
+            table = _build(group)
+            found.append(table)
     return tuple(found)
 
 
-def _is_row(line: Line) -> bool:
-    return line.kind is Kind.TEXT and "|" in line.text
-
-
-def _build(head: Line, under: Line, body: Sequence[Line]) -> Table:
-    header = split_row(head.text)
-    rule = split_row(under.text)
-    rows = [split_row(line.text, len(header)) for line in body]
-    return make_table(header, rule, rows, [line.number for line in body], head.number)
-
-
-def make_table(
-    header: tuple[str, ...],
-    rule: tuple[str, ...],
-    rows: Sequence[tuple[str, ...]],
-    row_lines: Sequence[int],
-    line: int,
-) -> Table:
-    """Return a table whose rows are as wide as its header, with the lines of those that were not."""
-    wide = len(header)
-    ragged = [line + 1] if len(rule) != wide else []
-    ragged += [number for row, number in zip(rows, row_lines, strict=True) if len(row) != wide]
+def _build(lines: list[Line]) -> Table:
+    head, _, *body = lines
+    title = _header_text(head)
+    header = split_row(title)
+    columns = len(header)
     # Padding must not turn a small hostile text into a huge grid.
-    width = max(1, min(wide, MOST_COLUMNS, _MOST_CELLS // max(1, len(rows))))
-    padded = tuple(row if len(row) == width else (row + ("",) * width)[:width] for row in rows)
-    return Table(header[:width], padded, tuple(row_lines), line, tuple(ragged))
+    most = _MAX_CELLS // len(lines)
+    width = min(columns, _MAX_COLUMNS, most)
+    padding = ("",) * width
+    rows = []
+    numbers = []
+    ragged = []
+    for line in body:
+        number = line.number
+        numbers.append(number)
+        row = split_row(line.text, columns)
+        if len(row) != columns:
+            ragged.append(number)
+        padded = row + padding
+        cells = padded[:width]
+        rows.append(cells)
+    return Table(
+        header=header[:width],
+        rows=tuple(rows),
+        row_lines=tuple(numbers),
+        line=head.number,
+        ragged=tuple(ragged),
+    )
+
+
+def _header_text(head: Line) -> str:
+    """Return the header row without the list marker before it, if there is one."""
+    text = head.text.strip()
+    if not head.item:
+        return text
+    marked = list_marker(text)
+    if marked is None:
+        return text
+    return marked[0]
+
+
+def broken_tables(lines: Lines) -> Iterator[int]:
+    """Yield the lines that look like a table's rule but do not fit the row above."""
+    for above, line in pairwise(lines):
+        if line.form is not Form.PARAGRAPH:
+            continue
+        if line.block != above.block:
+            continue
+        if "|" not in above.text:
+            continue
+        text = line.text
+        if "|" not in text:
+            continue
+        if _RULE.fullmatch(text):
+            yield line.number
 
 
 def escape_cell(text: str) -> str:
-    """Make text safe for a table cell: one line, every pipe escaped by exactly one backslash."""
-    flat = " ".join(part.strip() for part in text.splitlines())
-    *before, last = flat.split("|")
-    return "\\|".join([*(part.rstrip("\\") for part in before), last])
+    """Return text as one line, with one backslash before every pipe."""
+    rows = text.splitlines()
+    stripped = map(str.strip, rows)
+    flat = " ".join(stripped)
+    return _ANY_PIPE.sub(r"\\|", flat)
 
 
 def render_row(cells: Iterable[str]) -> str:
-    """Write one row."""
-    return "| " + " | ".join(escape_cell(cell) for cell in cells) + " |"
+    """Return one row of a Markdown table."""
+    escaped = map(escape_cell, cells)
+    inner = " | ".join(escaped)
+    return f"| {inner} |"
 
 
 def render_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Write a table."""
-    rule = "|" + "|".join("---" for _ in header) + "|"
-    return "\n".join([render_row(header), rule, *(render_row(row) for row in rows)])
+    """Return a Markdown table."""
+    rule = "|---" * len(header)
+    titles = render_row(header)
+    written = [titles, f"{rule}|"]
+    for row in rows:
+        rendered = render_row(row)
+        written.append(rendered)
+    return "\n".join(written)

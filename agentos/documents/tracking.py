@@ -1,12 +1,11 @@
-"""Follow findings from review to review: which are closed, repeated, new from the fix, or about something else."""
+"""Track findings from review to review: new, repeated, reopened or closed."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+import operator
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from types import MappingProxyType
 
 from agentos.documents.findings import Finding, blocks_approval
 from agentos.documents.headings import plain
@@ -14,151 +13,244 @@ from agentos.documents.lld.parse import heading_number
 from agentos.documents.markdown import scan, sections
 from agentos.documents.words import WordIndex, keywords, likeness
 
+Findings = Sequence[Finding]
+Rounds = Sequence[Findings]
+ChangeDetector = Callable[[str], bool]
+"""Tells whether a revision changed a section, given its number or title."""
+
 ALIKE = 0.5
-"""Share of common words from which two findings are the same thing said twice."""
+"""Share of common words from which two findings count as the same."""
 RELATED = 0.15
-"""Share of common words that suffices when the reviewer itself gave both the same id."""
+"""Share of common words that suffices if both findings have the same id."""
 PATIENCE = 2
-"""Rounds in a row that may pass without progress."""
+"""Maximum number of rounds in a row without progress."""
 
 
-class Fate(StrEnum):
-    """What became of a finding in a round."""
+class FindingStatus(StrEnum):
+    """The status of a finding after a round."""
 
     NEW = "new"
     REPEATED = "repeated"
     REOPENED = "reopened"
     """It was closed in an earlier round."""
     OUT_OF_SCOPE = "out-of-scope"
-    """It is about a part that the last revision did not touch, and was not found before."""
+    """It is new, but about a part that the last revision did not change."""
     CLOSED = "closed"
+
+
+Statuses = dict[str, FindingStatus]
 
 
 @dataclass(frozen=True, slots=True)
 class Tracked:
-    """The findings of a review under their lasting ids, and the fate of each known finding."""
+    """The findings of a review under their lasting ids, and the status of each."""
 
     findings: tuple[Finding, ...]
-    fates: Mapping[str, Fate]
+    statuses: Statuses
 
     def to_json(self) -> dict[str, str]:
-        """Return the fates as JSON data."""
-        return {id: str(fate) for id, fate in self.fates.items()}
+        """Return the status of each finding as JSON data."""
+        found = {}
+        for id, status in self.statuses.items():
+            found[id] = str(status)
+        return found
 
 
-def track(found: Sequence[Finding], earlier: Sequence[Sequence[Finding]], is_changed: Callable[[str], bool]) -> Tracked:
-    """Give the findings of a review the ids under which earlier reviews had them.
+def track(found: Findings, earlier: Rounds, is_changed: ChangeDetector) -> Tracked:
+    """Give the findings of a review the ids that earlier reviews gave them.
 
-    `earlier` are the tracked findings of the reviews before, the oldest first; `is_changed` tells whether the last
-    revision changed a section.
+    `earlier` holds the tracked findings of the earlier reviews, the oldest first;
+    `is_changed` tells whether the last revision changed a section.
     """
     known = _Known(earlier)
-    before = {finding.id for finding in earlier[-1]} if earlier else set()
-    tracked: list[Finding] = []
-    fates: dict[str, Fate] = {}
+    before = set()
+    if earlier:
+        for finding in earlier[-1]:
+            before.add(finding.id)
+    round = len(earlier) + 1
+    used = set(known.by_id)
+    tracked = []
+    statuses: Statuses = {}
     for finding in found:
-        id = known.find(finding, taken=fates)
-        if id is not None:
-            fates[id] = Fate.REPEATED if id in before else Fate.REOPENED
+        id = known.find(finding, taken=statuses)
+        if id is None:
+            id = _fresh_id(finding.id, used, round)
+            status = FindingStatus.OUT_OF_SCOPE
+            is_first = not earlier
+            if is_first or is_changed(finding.section):
+                status = FindingStatus.NEW
+        elif id in before:
+            status = FindingStatus.REPEATED
         else:
-            id = _fresh_id(finding.id, known.by_id, fates, len(earlier) + 1)
-            fates[id] = Fate.NEW if not earlier or is_changed(finding.section) else Fate.OUT_OF_SCOPE
-        tracked.append(replace(finding, id=id))
-    closed = {id: Fate.CLOSED for id in known.by_id if id in before and id not in fates}
-    return Tracked(tuple(tracked), MappingProxyType({**fates, **closed}))
+            status = FindingStatus.REOPENED
+        used.add(id)
+        statuses[id] = status
+        finding = replace(finding, id=id)
+        tracked.append(finding)
+    for id in known.by_id:
+        if id in before:
+            statuses.setdefault(id, FindingStatus.CLOSED)
+    return Tracked(tuple(tracked), statuses)
 
 
 class _Known:
-    """All findings of earlier reviews, to be found again by id or by wording."""
+    """The findings of earlier reviews, to be found again by id or by wording."""
 
-    def __init__(self, earlier: Sequence[Sequence[Finding]]) -> None:
-        self.by_id = {finding.id: finding for findings in earlier for finding in findings}
-        self._ids = tuple(self.by_id)
-        self._index = WordIndex([finding.text for finding in self.by_id.values()])
+    def __init__(self, earlier: Rounds) -> None:
+        by_id: dict[str, Finding] = {}
+        for findings in earlier:
+            for finding in findings:
+                by_id[finding.id] = finding
+        self.by_id = by_id
+        self._ids = tuple(by_id)
+        texts = [finding.text for finding in by_id.values()]
+        self._index = WordIndex(texts)
 
-    def find(self, finding: Finding, taken: Container[str]) -> str | None:
-        """Return the id under which a finding is known."""
-        same_id = self.by_id.get(finding.id)
-        if same_id is not None and finding.id not in taken and _is_related(finding, same_id):
-            return finding.id
-        position = self._index.exact(finding.text)
+    def find(self, finding: Finding, taken: Statuses) -> str | None:
+        """Return the id under which a finding is known, unless it is taken."""
+        id = finding.id
+        if id not in taken:
+            same_id = self.by_id.get(id)
+            # Reviewers number their findings anew, so an id alone proves nothing.
+            if same_id and _is_related(finding, same_id):
+                return id
+        text = finding.text
+        position = self._index.exact(text)
         if position is None:
-            nearest = self._index.nearest(finding.text)
-            position = nearest[0] if nearest is not None and nearest[1] >= ALIKE else None
-        if position is None or self._ids[position] in taken:
+            nearest = self._index.nearest(text)
+            if nearest is None:
+                return None
+            position, score = nearest
+            if score < ALIKE:
+                return None
+        id = self._ids[position]
+        if id in taken:
             return None
-        return self._ids[position]
+        return id
 
 
 def _is_related(one: Finding, other: Finding) -> bool:
-    if _name(one.section) and _name(one.section) == _name(other.section) and one.category is other.category:
-        return True
-    return likeness(keywords(one.text), keywords(other.text)) >= RELATED
+    """Tell whether findings are in one section and category, or share some words."""
+    if one.category is other.category:
+        section = _name(one.section)
+        other_section = _name(other.section)
+        if section and section == other_section:
+            return True
+    words = keywords(one.text)
+    other_words = keywords(other.text)
+    score = likeness(words, other_words)
+    return score >= RELATED
 
 
-def _fresh_id(wish: str, known: Container[str], taken: Container[str], round: int) -> str:
-    """Keep the reviewer's own id unless it stands for another finding already."""
-    id, number = wish, 1
-    while id in known or id in taken:
-        id = f"{wish}-r{round}" if number == 1 else f"{wish}-r{round}.{number}"
+def _fresh_id(id: str, used: Container[str], round: int) -> str:
+    """Return the reviewer's own id, with a suffix if another finding has it."""
+    if id not in used:
+        return id
+    fresh = f"{id}-r{round}"
+    number = 2
+    while fresh in used:
+        fresh = f"{id}-r{round}.{number}"
         number += 1
-    return id
+    return fresh
 
 
-def change_detector(before: str, after: str) -> Callable[[str], bool]:
-    """Return what tells whether a revision changed a section, which a reviewer names by number or title.
+def change_detector(before: str, after: str) -> ChangeDetector:
+    """Return a function that tells whether a revision changed a section.
 
-    A section that cannot be found in both counts as changed.
+    A section that is not in both texts counts as changed.
     """
-    old, new = _bodies(before), _bodies(after)
+    old = _bodies(before)
+    new = _bodies(after)
 
     def is_changed(section: str) -> bool:
         name = _name(section)
-        return not name or name not in old or old[name] != new.get(name)
+        if not name:
+            return True
+        if name not in old:
+            return True
+        body = new.get(name)
+        return old[name] != body
 
     return is_changed
 
 
 def _bodies(text: str) -> dict[str, str]:
+    """Return the text of each section, without blank lines, by number and by title."""
     bodies: dict[str, str] = {}
-    for section in sections(scan(text)):
-        body = "\n".join(line.text.rstrip() for line in section.whole if line.text.strip())
-        for name in (heading_number(section.title), plain(section.title)):
-            if name:
-                bodies.setdefault(name, body)
+    lines = scan(text)
+    for section in sections(lines):
+        rows = []
+        for line in section.whole:
+            row = line.text.rstrip()
+            if row:
+                rows.append(row)
+        body = "\n".join(rows)
+        number = heading_number(section.title)
+        bodies.setdefault(number, body)
+        title = plain(section.title)
+        bodies.setdefault(title, body)
     return bodies
 
 
 def _name(section: str) -> str:
-    bare = section.strip().removeprefix("Section ").removeprefix("section ").lstrip("§ ").strip()
+    """Return the number of a section, else its bare title."""
+    bare = section.strip()
+    bare = bare.removeprefix("Section ")
+    bare = bare.removeprefix("section ")
+    bare = bare.lstrip("§ ")
     number = heading_number(f"{bare} .")
-    return number or plain(bare)
+    if number:
+        return number
+    return plain(bare)
 
 
-def find_standstill(rounds: Sequence[Iterable[Finding]]) -> str:
-    """Say why going on would not help, or nothing while there is progress.
+def find_standstill(rounds: Rounds) -> str:
+    """Return why another round would not help, or nothing while there is progress.
 
-    `rounds` are the tracked findings of each round, the oldest first; only those that block approval count.
+    `rounds` holds the tracked findings of each round, the oldest first; only findings
+    that block approval count.
     """
-    open_ids = [frozenset(finding.id for finding in findings if blocks_approval(finding)) for findings in rounds]
-    if len(open_ids) < 2 or not open_ids[-1]:
+    open_ids = list(map(_open_ids, rounds))
+    if len(open_ids) < 2:
         return ""
-    last = open_ids[-1]
-    for number, earlier in enumerate(open_ids[:-2], start=1):
-        if earlier == last and open_ids[-2] != last:
-            return f"round {len(open_ids)} is back at the findings of round {number}: {_names(last)}"
+    *past, previous, last = open_ids
+    if not last:
+        return ""
+    names = _names(last)
+    # Every round may close findings and yet lead back to where an earlier one was.
+    if last != previous and last in past:
+        number = past.index(last) + 1
+        return (
+            f"round {len(open_ids)} is back at the findings of round {number}: {names}"
+        )
     recent = open_ids[-PATIENCE - 1 :]
     if len(recent) <= PATIENCE:
         return ""
-    steps = list(itertools.pairwise(recent))
-    if all(len(later) > len(earlier) for earlier, later in steps):
-        return f"the findings grow from round to round: {', '.join(str(len(ids)) for ids in recent)}"
-    if all(earlier <= later for earlier, later in steps):
-        return f"no finding was resolved in {PATIENCE} rounds: {_names(last)}"
+    counts = list(map(len, recent))
+    later = counts[1:]
+    grows = map(operator.lt, counts, later)
+    if all(grows):
+        listed = ", ".join(map(str, counts))
+        return f"the findings grow from round to round: {listed}"
+    keeps_all = map(operator.le, recent, recent[1:])
+    if all(keeps_all):
+        return f"no finding was resolved in {PATIENCE} rounds: {names}"
     return ""
+
+
+def _open_ids(findings: Findings) -> set[str]:
+    ids = set()
+    for finding in findings:
+        if blocks_approval(finding):
+            ids.add(finding.id)
+    return ids
 
 
 def _names(ids: Iterable[str]) -> str:
     ordered = sorted(ids)
-    more = f" and {len(ordered) - 5} more" if len(ordered) > 5 else ""
-    return ", ".join(ordered[:5]) + more
+    shown = ordered[:5]
+    names = ", ".join(shown)
+    more = len(ordered) - 5
+    if more > 0:
+        names += f" and {more} more"
+    return names

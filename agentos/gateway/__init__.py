@@ -1,1 +1,7 @@
-"""How a workflow asks a model: the worker's client, and the keeper of keys, journal and limits behind it."""
+"""Ask models: the worker's client, and the gateway that holds keys, journal and limits.
+
+The run process owns the gateway (`access.py`, `server.py`) and answers its workers,
+which ask through `client.py` and never see a key. `keys` leases keys within all limits,
+`journal` stores paid answers, `providers` calls the models. Workflows, runs and the
+command line import this package. Begin reading at `server.py`.
+"""

@@ -1,22 +1,25 @@
-"""The worker's side of the gateway: ask over the channel, wait for the answer."""
+"""The worker's side of the gateway: send requests over the channel and wait for the
+answers.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from agentos.errors import ProviderError
+from agentos.gateway.providers import Completion, Message, Request
 from agentos.gateway.wire import completion_from_json, request_to_json
-from agentos.providers import Completion, Request
 
-Message = dict[str, Any]
+Frame = dict[str, Any]
+"""A message of the channel between worker and coordinator."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """In whose name a client asks, and which models."""
+    """Item that a client asks for, and its models."""
 
     repository: str
     workflow: str
@@ -26,9 +29,9 @@ class Asker:
 
 
 class GatewayClient:
-    """Ask for completions in the name of one item."""
+    """Ask for completions on behalf of one item."""
 
-    def __init__(self, asker: Asker, send: Callable[[Message], None]) -> None:
+    def __init__(self, asker: Asker, send: Callable[[Frame], None]) -> None:
         self._asker = asker
         self._send = send
         self._waiting: dict[int, asyncio.Future[Completion]] = {}
@@ -46,11 +49,11 @@ class GatewayClient:
         node: str,
         round: int,
         attempt: int,
-        prompt: str,
+        messages: Sequence[Message],
         inputs: Mapping[str, str],
         schema: str,
     ) -> Completion:
-        """Send one request and return its completion, or raise `ProviderError`."""
+        """Send a request and return its completion, or raise `ProviderError`."""
         asker = self._asker
         request = Request(
             repository=asker.repository,
@@ -61,7 +64,7 @@ class GatewayClient:
             attempt=attempt,
             purpose=f"{asker.workflow}.{role}",
             model=asker.reviewer if role == "review" else asker.drafter,
-            prompt=prompt,
+            messages=tuple(messages),
             inputs=dict(inputs),
             schema=schema,
         )
@@ -75,12 +78,14 @@ class GatewayClient:
         finally:
             del self._waiting[number]
 
-    def take_answer(self, message: Message) -> None:
-        """Hand an answer that arrived to whoever waits for it."""
+    def take_answer(self, message: Frame) -> None:
+        """Hand an arrived answer to the request that waits for it."""
         future = self._waiting.get(message["id"])
         if future is None or future.done():
             return
         if "error" in message:
-            future.set_exception(ProviderError(message["error"]["message"], message["error"]["failure"]))
+            future.set_exception(
+                ProviderError(message["error"]["message"], message["error"]["failure"])
+            )
         else:
             future.set_result(completion_from_json(message["completion"]))

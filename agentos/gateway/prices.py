@@ -1,4 +1,4 @@
-"""What a model costs, what a call cost, and what it can cost at most."""
+"""Look up the price of a model, and compute the actual and highest cost of a call."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from agentos.errors import UsageError
+from agentos.gateway.providers import Completion, ProviderRecord, Request
+from agentos.gateway.providers.finding import check_name, find_record
+from agentos.gateway.providers.tokens import least_tokens, most_tokens
 from agentos.money import DOLLAR, Cost, parse_dollars, round_up
-from agentos.providers import PROVIDERS, Completion, Consumed, Request, Usage
-from agentos.providers.tokens import least_tokens, most_tokens
+from agentos.usage import Consumed, Usage
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -20,16 +22,15 @@ if TYPE_CHECKING:
 MILLION = 1_000_000
 ANY_MODEL = "*"
 FRAMING_TOKENS = 1_000
-"""Room for what providers put around a prompt: roles, turn marks, their own few sentences about tools."""
+"""Tokens reserved for what providers add to a prompt: roles, turn markers, a few
+sentences about tools.
+"""
 SCHEMA_TOKENS = 8_000
-"""Room for a JSON schema, which is sent and billed beside the prompt."""
+"""Tokens reserved for a JSON schema, which is billed like the prompt."""
 PRICE_FORM = (
-    "give it as provider:model=IN/OUT in dollars per million tokens; "
-    "the prices of cached and of cache-written input may follow, as IN/OUT/CACHED/WRITTEN"
+    "give it as provider:model=IN/OUT in dollars per million tokens; the prices of"
+    " cached and of cache-written input may follow, as IN/OUT/CACHED/WRITTEN"
 )
-
-_PRICED_AS = {"anthropic": "anthropic", "gemini": "google", "openai": "openai"}
-_FREE = {"offline": "offline answers cost nothing", "claude-cli": "paid for by the login of claude itself"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +38,15 @@ class Rates:
     """Micro-dollars per million tokens."""
 
     fresh: int
-    """Of input that no cache is involved in."""
+    """For input without a cache."""
     output: int
     cached: int
-    """Of input that is read from a cache."""
+    """For input that is read from a cache."""
     written: int
-    """Of input that is written to a cache."""
+    """For input that is written to a cache."""
 
     def raised_to(self, other: Rates) -> Rates:
-        """Return the higher one of each two rates."""
+        """Return the maximum of each pair of rates."""
         return Rates(
             max(self.fresh, other.fresh),
             max(self.output, other.output),
@@ -55,21 +56,31 @@ class Rates:
 
     @property
     def dearest_input(self) -> int:
-        """The most that a token of input can cost."""
+        """Highest rate of an input token."""
         return max(self.fresh, self.cached, self.written)
 
     def cost(self, usage: Usage) -> int:
-        """Return what a call costs at these rates."""
-        cached = min(max(0, usage.cached_tokens), max(0, usage.input_tokens))
-        written = min(max(0, usage.cache_written_tokens), max(0, usage.input_tokens) - cached)
-        fresh = max(0, usage.input_tokens) - cached - written
-        total = fresh * self.fresh + cached * self.cached + written * self.written
-        return round_up(total + max(0, usage.output_tokens) * self.output, MILLION)
+        """Return the cost of a call at these rates."""
+        fresh = max(0, usage.input_tokens)
+        output = max(0, usage.output_tokens)
+        cached = max(0, usage.cached_tokens)
+        cached = min(cached, fresh)
+        fresh -= cached
+        written = max(0, usage.cache_written_tokens)
+        written = min(written, fresh)
+        fresh -= written
+        total = fresh * self.fresh
+        total += cached * self.cached
+        total += written * self.written
+        total += output * self.output
+        return round_up(total, MILLION)
 
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """The rates for a call with more than `above` tokens of input; they hold for all of its tokens."""
+    """Rates of a call with more than `above` input tokens; they hold for all its
+    tokens.
+    """
 
     above: int
     rates: Rates
@@ -77,158 +88,230 @@ class Tier:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a model costs."""
+    """Price of a model."""
 
     rates: Rates
     source: str
-    """Where the price is from, for people."""
+    """Origin of the price, for messages."""
     tiers: tuple[Tier, ...] = ()
-    """Other rates for long inputs, lowest threshold first."""
+    """Rates for long inputs, lowest threshold first."""
     context: int = 0
-    """How many tokens prompt and answer may have together, 0 where nobody says."""
+    """Size of the context window in tokens, 0 when unknown."""
 
     def raised_to(self, other: Price) -> Price:
-        """Return a price that is nowhere lower than another one's lowest rates."""
-        tiers = tuple(Tier(tier.above, tier.rates.raised_to(other.rates)) for tier in self.tiers)
-        return replace(self, rates=self.rates.raised_to(other.rates), tiers=tiers)
+        """Return this price raised to the base rates of another one."""
+        tiers = []
+        for tier in self.tiers:
+            rates = tier.rates.raised_to(other.rates)
+            raised = Tier(tier.above, rates)
+            tiers.append(raised)
+        rates = self.rates.raised_to(other.rates)
+        return replace(self, rates=rates, tiers=tuple(tiers))
 
-    def all_tiers(self) -> tuple[Tier, ...]:
-        """Return all rates, lowest threshold first."""
-        return (Tier(-1, self.rates), *self.tiers)
-
-    def rates_for(self, input_tokens: int) -> Rates:
-        """Return the rates of a call with so much input."""
-        return next(tier.rates for tier in reversed(self.all_tiers()) if input_tokens > tier.above)
+    def reachable_rates(self, input_tokens: int) -> list[Rates]:
+        """Return the rates of all tiers up to some input, lowest threshold first."""
+        reached = [tier for tier in self.tiers if tier.above < input_tokens]
+        higher = [tier.rates for tier in reached]
+        return [self.rates, *higher]
 
 
-def flat_price(given: int, returned: int, source: str, cached: int | None = None, written: int | None = None) -> Price:
-    """Return a price without tiers; input that a cache is involved in costs what other input does, unless told."""
-    cached = given if cached is None else cached
-    written = given if written is None else written
-    return Price(Rates(given, returned, cached, written), source)
+def flat_price(
+    given: int,
+    returned: int,
+    source: str,
+    cached: int | None = None,
+    written: int | None = None,
+) -> Price:
+    """Return a price without tiers; cached input costs as much as other input unless
+    given.
+    """
+    if cached is None:
+        cached = given
+    if written is None:
+        written = given
+    rates = Rates(given, returned, cached, written)
+    return Price(rates, source)
 
 
 FREE = flat_price(0, 0, "free of charge")
 
 
 def price_of(
-    provider: str, model: str, overrides: Mapping[str, Price], *, has_key: bool = False, at: datetime | None = None
+    provider: str,
+    model: str,
+    overrides: Mapping[str, Price],
+    *,
+    has_key: bool = False,
+    at: datetime | None = None,
 ) -> Price | None:
-    """Return the price of a model at a moment, None when nobody knows it.
+    """Return the price of a model at a time, None when it is unknown.
 
-    `overrides` are by `provider:model` or `provider:*`. With a key of ours the claude command is billed by Anthropic.
+    `overrides` are by `provider:model` or `provider:*`.
     """
-    for name in (f"{provider}:{model}", f"{provider}:{ANY_MODEL}"):
-        if name in overrides:
-            return overrides[name]
-    if provider == "claude-cli" and has_key:
-        provider = "anthropic"
-    if provider in _FREE:
-        return replace(FREE, source=_FREE[provider])
-    if provider not in _PRICED_AS or not model:
+    for name in (model, ANY_MODEL):
+        spec = f"{provider}:{name}"
+        override = overrides.get(spec)
+        if override is not None:
+            return override
+    record = find_record(provider)
+    is_billed = has_key and record.price_id
+    if record.free_because and not is_billed:
+        return replace(FREE, source=record.free_because)
+    if not record.has_keys:
+        return replace(FREE, source=f"{provider} needs no key")
+    if not record.price_id or not model:
         return None
-    return _published_price(_PRICED_AS[provider], model, at or datetime.now(UTC))
+    moment = at or datetime.now(UTC)
+    return _published_price(record, model, moment)
 
 
 def cost_of(price: Price, usage: Usage) -> int:
-    """Return what a call cost: as the server says, else at the rates for the input it really had."""
+    """Return the cost of a call as the server reports it, or at the rates for its
+    input.
+    """
     if usage.cost is not None:
         return usage.cost
-    return price.rates_for(max(0, usage.input_tokens)).cost(usage)
+    reachable = price.reachable_rates(usage.input_tokens)
+    rates = reachable[-1]
+    return rates.cost(usage)
 
 
 def worst_case(price: Price, request: Request) -> int:
-    """Return what a call can cost at most, at the dearest rates that its input can reach."""
-    tokens = most_tokens(request.prompt) + FRAMING_TOKENS + (SCHEMA_TOKENS if request.schema else 0)
-    reachable = [tier.rates for tier in price.all_tiers() if tokens > tier.above]
-    dearest_in = max(rates.dearest_input for rates in reachable)
-    dearest_out = max(rates.output for rates in reachable)
-    return round_up(tokens * dearest_in + max(0, request.max_output_tokens) * dearest_out, MILLION)
+    """Return the highest possible cost of a call, at the dearest rates within reach."""
+    tokens = most_tokens(request.prompt) + FRAMING_TOKENS
+    if request.schema:
+        tokens += SCHEMA_TOKENS
+    output = max(0, request.max_output_tokens)
+    dearest, *others = price.reachable_rates(tokens)
+    for rates in others:
+        dearest = dearest.raised_to(rates)
+    total = tokens * dearest.dearest_input
+    total += output * dearest.output
+    return round_up(total, MILLION)
 
 
 def cost_of_answer(price: Price, request: Request, completion: Completion) -> Cost:
-    """Return what an answered call cost; of a server that does not count only a range is known."""
+    """Return the cost of an answered call, a range when the server does not count."""
     usage = completion.usage
-    is_counted = bool(usage.input_tokens or usage.output_tokens or usage.cost is not None)
-    if is_counted:
-        return cost_of_failure(price, request, Consumed(usage, is_final=completion.is_counted))
-    return cost_of_failure(price, request, Consumed(Usage(output_tokens=least_tokens(completion.text))))
+    has_tokens = usage.input_tokens or usage.output_tokens
+    if has_tokens or usage.cost is not None:
+        consumed = Consumed(usage, is_final=completion.is_counted)
+    else:
+        seen = least_tokens(completion.text)
+        consumed = Consumed(Usage(output_tokens=seen))
+    return cost_of_failure(price, request, consumed)
 
 
 def cost_of_failure(price: Price, request: Request, consumed: Consumed) -> Cost:
-    """Return what a failed call cost: what was counted or seen of it, and what it may have cost at most.
+    """Return the cost of a failed call: the known amount and the highest possible one.
 
-    Where the provider's own count of the whole call is missing, the model may have thought, unseen, up to the output
-    limit. Where it counted the input, that much of the worst case is known.
+    Without the provider's own count of the whole call, the model may have used hidden
+    thinking up to the output limit. If the provider counted the input, the worst case
+    uses that count.
     """
-    known = cost_of(price, consumed.usage)
+    usage = consumed.usage
+    known = cost_of(price, usage)
     if consumed.is_final:
         return Cost.exactly(known)
     most = worst_case(price, request)
-    if consumed.usage.input_tokens:
-        output = max(request.max_output_tokens, consumed.usage.output_tokens)
-        most = min(most, cost_of(price, replace(consumed.usage, output_tokens=output, cost=None)))
+    if usage.input_tokens:
+        output = max(request.max_output_tokens, usage.output_tokens)
+        longest = replace(usage, output_tokens=output, cost=None)
+        most = min(most, cost_of(price, longest))
     return Cost(known, max(known, most))
 
 
 def parse_price(text: str) -> tuple[str, Price]:
-    """Read `provider:model=IN/OUT`; return `provider:model` and its price."""
-    name, equals, amounts = text.strip().rpartition("=")
-    provider, colon, model = (part.strip() for part in name.partition(":"))
+    """Parse `provider:model=IN/OUT` into `provider:model` and its price."""
+    shown = repr(text[:200])
+    given = text.strip()
+    name, equals, amounts = given.rpartition("=")
+    provider, colon, model = name.partition(":")
+    provider = provider.strip()
+    model = model.strip()
     if not equals or not colon or not model:
-        raise UsageError(f"{text[:200]!r} is not a price: {PRICE_FORM}")
-    if provider not in PROVIDERS:
-        raise UsageError(
-            f"unknown provider {provider[:80]!r} in {text[:200]!r}: use one of {', '.join(sorted(PROVIDERS))}"
-        )
+        raise UsageError(f"{shown} is not a price: {PRICE_FORM}")
+    try:
+        check_name(provider)
+    except UsageError as error:
+        raise UsageError(f"{shown}: {error}") from None
     parts = amounts.split("/")
     if not 2 <= len(parts) <= 4:
-        raise UsageError(f"{text[:200]!r} has {len(parts)} prices and needs two to four: {PRICE_FORM}")
+        raise UsageError(
+            f"{shown} has {len(parts)} prices and needs two to four: {PRICE_FORM}"
+        )
     try:
-        given, returned, *of_caches = (parse_dollars(part) for part in parts)
+        amount_in, amount_out, *of_caches = map(parse_dollars, parts)
     except UsageError as error:
-        raise UsageError(f"{text[:200]!r}: {error}") from None
-    return f"{provider}:{model}", flat_price(given, returned, "given in the settings", *of_caches)
+        raise UsageError(f"{shown}: {error}") from None
+    price = flat_price(amount_in, amount_out, "given in the settings", *of_caches)
+    return f"{provider}:{model}", price
 
 
-def _published_price(provider: str, model: str, at: datetime) -> Price | None:
-    # Late, because the package takes a while to import; its data is in it, so nothing is fetched.
+def _published_price(record: ProviderRecord, model: str, at: datetime) -> Price | None:
+    # Imported late, because it is slow; the package contains its data, so nothing is
+    # downloaded.
     try:
         from genai_prices import data_snapshot
     except ImportError:
-        extra = {"google": "gemini"}.get(provider, provider)
+        package = "genai-prices"
+        if record.extra:
+            package = f"'agentos[{record.extra}]'"
         raise UsageError(
-            f"prices are not installed: pip install 'agentos[{extra}]', or give them with --price"
+            f"prices are not installed: pip install {package}, or give them with"
+            " --price"
         ) from None
 
+    snapshot = data_snapshot.get_snapshot()
     try:
-        _, found = data_snapshot.get_snapshot().find_provider_model(model, None, provider, None)
+        _, found = snapshot.find_provider_model(model, None, record.price_id, None)
     except LookupError:
         return None
-    price = _convert(found.get_prices(at), f"genai-prices, {found.id}")
-    return price and replace(price, context=found.context_window or 0)
+    prices = found.get_prices(at)
+    context = found.context_window or 0
+    return _convert(prices, f"genai-prices, {found.id}", context)
 
 
-def _convert(prices: ModelPrice, source: str) -> Price | None:
+def _convert(prices: ModelPrice, source: str, context: int) -> Price | None:
     if prices.input_mtok is None or prices.output_mtok is None:
         return None
-    named = (prices.input_mtok, prices.output_mtok, prices.cache_read_mtok, prices.cache_write_mtok)
-    starts = {tier.start for price in named if price is not None for tier in getattr(price, "tiers", ())}
-    tiers = tuple(Tier(start, _rates_above(named, start)) for start in sorted(starts))
-    return Price(_rates_above(named, -1), source, tiers)
+    starts = set()
+    for price in (
+        prices.input_mtok,
+        prices.output_mtok,
+        prices.cache_read_mtok,
+        prices.cache_write_mtok,
+    ):
+        for tier in getattr(price, "tiers", ()):
+            starts.add(tier.start)
+    tiers = []
+    for start in sorted(starts):
+        rates = _rates_above(prices, start)
+        tiers.append(Tier(start, rates))
+    base = _rates_above(prices, -1)
+    return Price(base, source, tuple(tiers), context)
 
 
-def _rates_above(named: tuple[Decimal | TieredPrices | None, ...], start: int) -> Rates:
-    given, returned, cached, written = (None if price is None else _rate_above(price, start) for price in named)
-    fresh = given or 0
-    return Rates(fresh, returned or 0, fresh if cached is None else cached, fresh if written is None else written)
+def _rates_above(prices: ModelPrice, start: int) -> Rates:
+    fresh = _rate_above(prices.input_mtok, start, 0)
+    return Rates(
+        fresh,
+        _rate_above(prices.output_mtok, start, 0),
+        _rate_above(prices.cache_read_mtok, start, fresh),
+        _rate_above(prices.cache_write_mtok, start, fresh),
+    )
 
 
-def _rate_above(price: Decimal | TieredPrices, start: int) -> int:
+def _rate_above(price: Decimal | TieredPrices | None, start: int, default: int) -> int:
     from genai_prices.types import TieredPrices
 
+    if price is None:
+        return default
     if isinstance(price, TieredPrices):
-        rate = next((tier.price for tier in reversed(price.tiers) if tier.start <= start), price.base)
+        rate = price.base
+        for tier in price.tiers:
+            if tier.start <= start:
+                rate = tier.price
     else:
         rate = price
     numerator, denominator = rate.as_integer_ratio()

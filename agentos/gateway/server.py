@@ -1,4 +1,4 @@
-"""The gateway: every completion of a run passes here, and only here are keys."""
+"""The gateway: every completion of a run passes through it, and only it holds keys."""
 
 from __future__ import annotations
 
@@ -10,17 +10,20 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from agentos.errors import ProviderError, Sign
+from agentos.errors import FailureCause, ProviderError
 from agentos.gateway import policy
-from agentos.gateway.account import Account
 from agentos.gateway.budget import UNLIMITED, Caps, OverBudget
+from agentos.gateway.costs import RunCosts
 from agentos.gateway.journal import Begun, Journal, RequestKey, request_key
-from agentos.gateway.leaks import Origin, refuse_answer, refuse_prompt
-from agentos.gateway.prices import FREE, Price, cost_of_answer, cost_of_failure, worst_case
-from agentos.keys.pool import Lease, Pool
-from agentos.money import NO_COST, Cost
-from agentos.providers import (
-    NOTHING,
+from agentos.gateway.keys import KeyPool, Lease
+from agentos.gateway.prices import (
+    FREE,
+    Price,
+    cost_of_answer,
+    cost_of_failure,
+    worst_case,
+)
+from agentos.gateway.providers import (
     Completion,
     ModelSpec,
     Provider,
@@ -29,42 +32,46 @@ from agentos.providers import (
     on_sending,
     parse_model_spec,
 )
-from agentos.providers.complaints import too_long_prompt
-from agentos.providers.tokens import least_tokens
-from agentos.providers.waiting import Silence, on_silence
+from agentos.gateway.providers.complaints import too_long_prompt
+from agentos.gateway.providers.tokens import least_tokens
+from agentos.gateway.providers.waiting import Silence, on_silence
+from agentos.gateway.secrets import Origin, refuse_answer, refuse_prompt
+from agentos.money import NO_COST, Cost
+from agentos.usage import NOTHING
 
 T = TypeVar("T")
 CHARACTERS_A_TOKEN = 4
 TYPICAL_ANSWER = 4_000
-"""Tokens that an answer is taken for until the first answers have shown what is usual."""
+"""Expected tokens of an answer until the first answers have arrived."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """A completion and how it was come by."""
+class Reply:
+    """A completion and how it was obtained."""
 
     completion: Completion
     from_journal: bool = False
     was_asked_before: bool = False
-    """Whether an earlier run had sent this question and was killed before the answer came."""
+    """Whether an earlier run sent the same question and was killed before the answer.
+    """
     retries: int = 0
     waited: float = 0.0
     """Seconds spent waiting for a key."""
     cost: Cost = NO_COST
     key: str = ""
-    """Name of the key that was used."""
+    """Fingerprint of the key that was used."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoleTerms:
-    """How long an answer a role may give, and how long it may be silent."""
+    """Output limit and timeouts of a role."""
 
     output_limit: int = 32_000
     first_byte_timeout: float = 600.0
     idle_timeout: float = 120.0
 
     def apply(self, request: Request) -> Request:
-        """Return the request on these terms."""
+        """Return the request with these limits."""
         return replace(
             request,
             max_output_tokens=self.output_limit,
@@ -74,16 +81,17 @@ class RoleTerms:
 
 
 class Gateway:
-    """Answer requests: from the journal, from a call under way for the same question, or from the provider.
+    """Answer requests from the journal, from a call under way for the same question, or
+    from the provider.
 
-    A call belongs to its request, not to the worker that asked: when that worker dies, the call goes on and its
-    answer is in the journal when the item is taken up again.
+    A call belongs to its request, not to the worker that asked: if the worker dies, the
+    call continues, and its answer is in the journal when the item is resumed.
     """
 
     def __init__(
         self,
         journal: Journal,
-        pool: Pool,
+        pool: KeyPool,
         *,
         models: Sequence[str] = (),
         caps: Caps = UNLIMITED,
@@ -103,24 +111,26 @@ class Gateway:
         self._terms = terms or {}
         self._announce = announce
         self._providers: dict[str, Provider] = {}
-        self._under_way: dict[RequestKey, asyncio.Task[Answer]] = {}
-        self._scribe = ThreadPoolExecutor(max_workers=1, thread_name_prefix="journal")
+        self._under_way: dict[RequestKey, asyncio.Task[Reply]] = {}
+        self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="journal")
         self._owed: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
-        """Ends of calls that the journal could not take when they came, as on a full disk."""
+        """Results of calls that could not be written yet, as on a full disk."""
         self._sent = 0
-        """Calls that a provider has and has not answered."""
+        """Number of sent calls without an answer."""
         self._has_all_answers = asyncio.Event()
         self._has_all_answers.set()
         self._preparation: asyncio.Task[None] | None = None
         self._settlements = asyncio.Event()
         self._usual_answer: dict[str, float] = {}
         self._given_up: set[RequestKey] = set()
-        """Calls that are ended although the run goes on."""
+        """Calls that are canceled although the run continues."""
         self._costs: dict[str, Cost] = {}
-        self.account = Account()
+        self.costs = RunCosts()
 
-    async def answer(self, request: Request, origin: Origin | None = None) -> Answer:
-        """Return the completion for a request, or raise `ProviderError`; `origin` is for its message."""
+    async def answer(self, request: Request, origin: Origin | None = None) -> Reply:
+        """Return the completion for a request, or raise `ProviderError`; `origin` is
+        for its message.
+        """
         if refusal := refuse_prompt(request, origin):
             raise refusal
         key = request_key(request)
@@ -128,12 +138,16 @@ class Gateway:
         settled = await self._write(self._journal.settled, key)
         # An answer from before a key was known may hold it.
         if settled and not refuse_answer(settled.completion):
-            self.account.from_journal += 1
-            return Answer(replace(settled.completion, cost=settled.cost.known), from_journal=True)
+            self.costs.from_journal += 1
+            return Reply(
+                replace(settled.completion, cost=settled.cost.known), from_journal=True
+            )
         call = self._under_way.get(key)
         if call is None:
             terms = self._terms.get(request.role)
-            call = asyncio.create_task(_Call(self, key, terms.apply(request) if terms else request).run())
+            call = asyncio.create_task(
+                _Call(self, key, terms.apply(request) if terms else request).run()
+            )
             self._under_way[key] = call
             call.add_done_callback(lambda _: self._under_way.pop(key, None))
         return await asyncio.shield(call)
@@ -141,8 +155,9 @@ class Gateway:
     async def prepare(self) -> None:
         """Load all providers before the first call.
 
-        Limits are counted from the lease of a key, so nothing slow may come between the lease and the call; and an
-        SDK that is imported while another one is at work can break that one's calls.
+        Limits count from the lease of a key, so nothing slow may come between the lease
+        and the call; and importing an SDK while another one is working can break its
+        calls.
         """
         if self._preparation is None:
             self._preparation = asyncio.create_task(self._prepare())
@@ -151,18 +166,22 @@ class Gateway:
 
     async def _prepare(self) -> None:
         for model in self._models:
-            # Whoever asks it hears why it cannot be asked.
+            # A later request to this provider raises the same error.
             with suppress(ProviderError):
-                await self.provider(model).prepare(self._pool.credentials(parse_model_spec(model).provider))
+                await self.provider(model).prepare(
+                    self._pool.credentials(parse_model_spec(model).provider)
+                )
 
     async def finish(self) -> None:
-        """Wait for answers that no worker waits for any more: they are paid for, and the next run has them."""
+        """Wait for paid answers that no worker waits for any more, so that the next run
+        has them.
+        """
         if self._journal.waits_for_disk:
             await self._has_all_answers.wait()
 
     @contextmanager
     def _outstanding(self) -> Iterator[None]:
-        """Count a call from the moment it is sent until its answer is stored and accounted for."""
+        """Count a call from sending it until its answer is stored and its cost counted."""
         self._sent += 1
         self._has_all_answers.clear()
         try:
@@ -173,11 +192,13 @@ class Gateway:
                 self._has_all_answers.set()
 
     def take_cost(self, item: str) -> Cost:
-        """Return what this run has spent on an item, which has ended; may be called from any thread."""
+        """Return the cost of an ended item in this run; thread-safe."""
         return self._costs.pop(item, NO_COST)
 
     async def give_up(self, item: str) -> None:
-        """End the calls of an item that has run out of time, and count what they may have cost."""
+        """Cancel the calls of an item that has run out of time, and count their
+        possible cost.
+        """
         calls = {key: call for key, call in self._under_way.items() if key.item == item}
         self._given_up |= calls.keys()
         for call in calls.values():
@@ -186,26 +207,40 @@ class Gateway:
         self._given_up -= calls.keys()
 
     def say_outstanding(self) -> None:
-        """Say what is still waited for, if anything is."""
-        items = sorted({key.item.rpartition("/")[2] for key, call in self._under_way.items() if not call.done()})
+        """Announce the items whose answers are still outstanding, if any."""
+        items = set()
+        for key, call in self._under_way.items():
+            if not call.done():
+                items.add(key.item.rpartition("/")[2])
         if self._sent and items:
-            self._announce(f"waiting for answers that are being paid for ({', '.join(items)}); Ctrl+C gives them up")
+            names = ", ".join(sorted(items))
+            self._announce(
+                f"waiting for answers that are being paid for ({names});"
+                " Ctrl+C gives them up"
+            )
 
     async def close(self) -> None:
-        """End every call that is under way and let go of all connections, because the run ends."""
+        """Cancel all calls and close all connections at the end of the run."""
         calls = list(self._under_way.values())
         for call in calls:
             call.cancel()
         await asyncio.gather(*calls, return_exceptions=True)
-        await asyncio.gather(*(provider.close() for provider in self._providers.values()), return_exceptions=True)
+        await asyncio.gather(
+            *(provider.close() for provider in self._providers.values()),
+            return_exceptions=True,
+        )
         await self._catch_up()
-        self._scribe.shutdown(wait=False)
+        self._writer.shutdown(wait=False)
 
     async def _write(self, method: Callable[..., T], *values: Any) -> T:
-        """Call a method of the journal, beside the event loop if it waits for the disk; it is never left halfway."""
+        """Call a method of the journal, in a thread if it blocks, and never leave it
+        halfway.
+        """
         if not self._journal.waits_for_disk:
             return method(*values)
-        writing = asyncio.get_running_loop().run_in_executor(self._scribe, method, *values)
+        writing = asyncio.get_running_loop().run_in_executor(
+            self._writer, method, *values
+        )
         try:
             return await asyncio.shield(writing)
         except asyncio.CancelledError:
@@ -213,7 +248,9 @@ class Gateway:
             raise
 
     async def _write_end(self, method: Callable[..., None], *values: Any) -> None:
-        """Have the journal take the end of a call, or take it later: no answer is lost while this process lives."""
+        """Write the result of a call to the journal, or keep it for later: no answer is
+        lost while this process lives.
+        """
         try:
             await self._write(method, *values)
         except ProviderError:
@@ -227,7 +264,7 @@ class Gateway:
                 await self._write_end(method, *values)
 
     def provider(self, model: str) -> Provider:
-        """Return the provider of a model, made when it is first asked."""
+        """Return the provider of a model, created on first use."""
         if model not in self._providers:
             self._providers[model] = self._create(parse_model_spec(model))
         return self._providers[model]
@@ -248,8 +285,8 @@ class _Call:
         self._waited = 0.0
         self._was_asked_before = False
 
-    async def run(self) -> Answer:
-        """Ask until there is an answer or no sense in asking."""
+    async def run(self) -> Reply:
+        """Ask until there is an answer or asking again is useless."""
         await self._gateway.prepare()
         while True:
             lease = await self._lease()
@@ -260,12 +297,13 @@ class _Call:
                 await self._await_settlement(error)
                 continue
             except BaseException:
+                # The key has to go back also when the item is canceled.
                 self._take_back(lease, None)
                 raise
             if begun.was_sent_before and not self._was_asked_before:
                 self._was_asked_before = True
-                self._gateway.account.repeated += 1
-            self._gateway.account.resent += begun.may_be_paid_before
+                self._gateway.costs.repeated += 1
+            self._gateway.costs.resent += begun.may_be_paid_before
             try:
                 with self._gateway._outstanding():
                     return await self._ask(lease, begun)
@@ -277,10 +315,14 @@ class _Call:
         answer = int(gateway._usual_answer.get(request.purpose, TYPICAL_ANSWER))
         tokens = len(request.prompt) // CHARACTERS_A_TOKEN + answer
         spec = self._spec
-        lease = await gateway._pool.lease(spec.provider, spec.model, tokens, self._label, output=answer)
+        lease = await gateway._pool.lease(
+            spec.provider, spec.model, tokens, self._label, output=answer
+        )
         if lease.key is None and self._provider.needs_key:
             raise ProviderError(
-                f"no {self._spec.provider} key; add one with: agentos keys add", sign=Sign.AUTH, consumed=NOTHING
+                f"no {self._spec.provider} key; add one with: agentos keys add",
+                cause=FailureCause.AUTH,
+                consumed=NOTHING,
             )
         self._waited += lease.waited
         return lease
@@ -294,7 +336,9 @@ class _Call:
 
         def begin() -> Begun:
             nonlocal begun
-            begun = gateway._journal.begin(self._key, self._request, self._reservation, gateway._caps)
+            begun = gateway._journal.begin(
+                self._key, self._request, self._reservation, gateway._caps
+            )
             return begun
 
         try:
@@ -305,46 +349,63 @@ class _Call:
             raise
 
     async def _await_settlement(self, error: OverBudget) -> None:
-        """Wait for calls under way to cost less than was set aside for them; give up when that cannot help."""
+        """Wait until calls under way cost less than their reservation; raise when that
+        cannot help.
+        """
         if not error.may_fit_later:
             self._gateway._on_spent_out(error)
             raise error
         self._gateway._settlements.clear()
         await self._gateway._catch_up()
         with suppress(TimeoutError):
-            # Other processes settle too, and of that no word comes.
+            # Other processes settle calls without a notice.
             async with asyncio.timeout(0.2):
                 await self._gateway._settlements.wait()
 
-    async def _ask(self, lease: Lease, begun: Begun) -> Answer:
-        gateway, journal, pool = self._gateway, self._gateway._journal, self._gateway._pool
+    async def _ask(self, lease: Lease, begun: Begun) -> Reply:
+        gateway = self._gateway
+        journal = gateway._journal
+        pool = gateway._pool
         started = time.monotonic()
 
         def mark_sent() -> None:
             with suppress(ProviderError):
                 pool.mark_sent(lease)
 
+        # Marked here for providers without our HTTP hook, and again by the hook, because
+        # an SDK may hold a request back. The hooks are never reset: each call runs in a
+        # task of its own.
         mark_sent()
         on_sending.set(mark_sent)
         on_silence.set(self._tell_silence)
         try:
-            completion = await self._provider.complete(self._request, lease.key.credential if lease.key else None)
+            completion = await self._provider.complete(
+                self._request, lease.key.credential if lease.key else None
+            )
         except ProviderError as error:
             consumed = error.consumed or policy.usually_consumed(error)
             cost = cost_of_failure(self._price, self._request, consumed)
             try:
-                await gateway._write_end(journal.abandon, begun.call_id, str(error), cost)
+                await gateway._write_end(
+                    journal.abandon, begun.call_id, str(error), cost
+                )
             finally:
-                gateway.account.add_loss(self._request, cost)
+                gateway.costs.add_loss(self._request, cost)
                 self._count(cost)
                 self._take_back(lease, error)
             raise
         except BaseException:
-            # Cut off in mid-call. When the run ends with it, the journal keeps it as sent: the next run is to know.
+            # Interrupted during the call. If the run ends with it, the journal keeps it
+            # as sent, so that the next run knows. Nobody knows whether it is billed.
             cost = Cost(0, self._reservation)
             if self._key in gateway._given_up:
-                await gateway._write_end(journal.abandon, begun.call_id, "given up: the item ran out of time", cost)
-            gateway.account.add_loss(self._request, cost)
+                await gateway._write_end(
+                    journal.abandon,
+                    begun.call_id,
+                    "given up: the item ran out of time",
+                    cost,
+                )
+            gateway.costs.add_loss(self._request, cost)
             self._count(cost)
             self._take_back(lease, ProviderError("cut off"))
             raise
@@ -352,20 +413,31 @@ class _Call:
         refusal = refuse_answer(completion)
         try:
             if refusal is None:
-                await gateway._write_end(journal.settle, begun.call_id, completion, cost, time.monotonic() - started)
+                await gateway._write_end(
+                    journal.settle,
+                    begun.call_id,
+                    completion,
+                    cost,
+                    time.monotonic() - started,
+                )
             else:
-                await gateway._write_end(journal.abandon, begun.call_id, str(refusal), cost)
+                await gateway._write_end(
+                    journal.abandon, begun.call_id, str(refusal), cost
+                )
         finally:
-            gateway.account.add(self._request, completion.usage, cost)
+            gateway.costs.add(self._request, completion.usage, cost)
             self._count(cost)
-            # What this says about the key is soon learned anew where it cannot be written; the answer is not.
+            # If the pool cannot be written, its state is soon learned again; the answer
+            # must not fail for it.
             with suppress(ProviderError):
                 pool.succeed(lease, completion)
         if refusal is not None:
             raise refusal
-        usual = gateway._usual_answer.get(self._request.purpose, float(completion.usage.output_tokens))
-        gateway._usual_answer[self._request.purpose] = 0.8 * usual + 0.2 * completion.usage.output_tokens
-        return Answer(
+        purpose = self._request.purpose
+        tokens = completion.usage.output_tokens
+        usual = gateway._usual_answer.get(purpose, float(tokens))
+        gateway._usual_answer[purpose] = 0.8 * usual + 0.2 * tokens
+        return Reply(
             replace(completion, cost=cost.known),
             was_asked_before=self._was_asked_before,
             retries=self._record.retries,
@@ -375,7 +447,10 @@ class _Call:
         )
 
     def _take_back(self, lease: Lease, error: ProviderError | None) -> None:
-        """Have a key back that led to an error, or was not used; why is more important than that it be written."""
+        """Return a key, unused or after an error.
+
+        Failing to record this must not hide that error.
+        """
         with suppress(ProviderError):
             if error is None:
                 self._gateway._pool.give_back(lease)
@@ -383,7 +458,9 @@ class _Call:
                 self._gateway._pool.fail(lease, error)
 
     def _tell_silence(self, silence: Silence) -> None:
-        self._gateway._announce(f"{self._label}: {self._request.model} {silence.describe()}")
+        self._gateway._announce(
+            f"{self._label}: {self._request.model} {silence.describe()}"
+        )
 
     def _count(self, cost: Cost) -> None:
         costs = self._gateway._costs
@@ -395,19 +472,25 @@ class _Call:
         decision = policy.after(error, self._record, has_key=lease.key is not None)
         if isinstance(decision, policy.GiveUp):
             raise error
+        record = self._record
+        is_overload = error.cause is FailureCause.OVERLOADED
+        is_limit = error.cause in (FailureCause.RATE_LIMIT, FailureCause.QUOTA)
         self._record = policy.Record(
-            self._record.retries + decision.costs_retry,
-            self._record.overloads + (error.sign is Sign.OVERLOADED),
-            self._record.refusals + (error.sign in (Sign.RATE_LIMIT, Sign.QUOTA, Sign.OVERLOADED)),
+            record.retries + decision.costs_retry,
+            record.overloads + is_overload,
+            record.refusals + (is_limit or is_overload),
         )
         await asyncio.sleep(decision.delay)
 
 
 def _fit(request: Request, context: int) -> Request:
-    """Ask for no longer an answer than the model's context leaves; refuse a prompt that cannot fit."""
+    """Lower the output limit to what the context leaves; refuse a prompt that cannot
+    fit.
+    """
     if not context:
         return request
     prompt = least_tokens(request.prompt)
     if prompt >= context:
         raise too_long_prompt(request.model, prompt, context)
-    return replace(request, max_output_tokens=min(request.max_output_tokens, context - prompt))
+    limit = min(request.max_output_tokens, context - prompt)
+    return replace(request, max_output_tokens=limit)

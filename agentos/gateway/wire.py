@@ -1,24 +1,31 @@
-"""Requests and completions as they cross the border between a worker and the gateway."""
+"""Convert requests and completions to and from JSON between worker and gateway."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from typing import Any
 
-from agentos.providers import Completion, Request, Usage
+from agentos.gateway.providers import Completion, Message, Request, Speaker
+from agentos.usage import Usage
+
+_Json = dict[str, Any]
 
 
-def request_to_json(request: Request) -> dict[str, Any]:
+def request_to_json(request: Request) -> _Json:
     """Return the request as JSON data."""
     return asdict(request)
 
 
-def request_from_json(data: dict[str, Any]) -> Request:
-    """Read a request that a worker sent."""
-    return Request(**data)
+def request_from_json(data: _Json) -> Request:
+    """Read a request from a worker."""
+    messages = [
+        Message(Speaker(message["speaker"]), message["text"])
+        for message in data["messages"]
+    ]
+    return Request(**{**data, "messages": tuple(messages)})
 
 
-def completion_to_json(completion: Completion) -> dict[str, Any]:
+def completion_to_json(completion: Completion) -> _Json:
     """Return the completion as JSON data."""
     return {
         "text": completion.text,
@@ -28,6 +35,8 @@ def completion_to_json(completion: Completion) -> dict[str, Any]:
     }
 
 
-def completion_from_json(data: dict[str, Any]) -> Completion:
-    """Read a completion that the gateway sent."""
-    return Completion(data["text"], data["model"], Usage(**data["usage"]), cost=data["cost"])
+def completion_from_json(data: _Json) -> Completion:
+    """Read a completion from the gateway."""
+    return Completion(
+        data["text"], data["model"], Usage(**data["usage"]), cost=data["cost"]
+    )

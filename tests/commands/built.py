@@ -1,19 +1,21 @@
-"""An item as an implementation leaves it: branch, refs, worktree, record and reports, made by the product itself."""
+"""An item as an implementation leaves it: branch, refs, worktree, record and reports,
+made by the product itself.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from agentos.home import Home, repository_key
-from agentos.records import Record, write_record
-from agentos.task import Outcome, State, Task, Workflow
-from agentos.worktrees.finish import commit_to_branch
-from agentos.worktrees.names import branch_of
-from agentos.worktrees.opening import open_worktree
-from agentos.worktrees.snapshots import take
-from agentos.worktrees.worktree import Worktree
+from agentos.item import Item, Outcome, State
+from agentos.kinds import Kind
+from agentos.repository.git.names import branch_of
+from agentos.repository.git.opening import open_worktree
+from agentos.repository.git.snapshots import take
+from agentos.repository.git.worktree import Worktree
+from agentos.state.home import Home, repository_key
+from agentos.state.records import ItemRecord, write_record
+from tests.repository.git.ground import finish_item, git, write_files
 from tests.support import World
-from tests.worktrees.ground import git, write_files
 
 REPORT = """\
 # 42 - Implementation report
@@ -55,16 +57,31 @@ def make_clone(world: World) -> None:
 
 
 def build_item(
-    world: World, item: str = "42", *, title: str = "Export the shelf", report: str = REPORT, tests: str = TESTS
+    world: World,
+    item: str = "42",
+    *,
+    title: str = "Export the shelf",
+    report: str = REPORT,
+    tests: str = TESTS,
 ) -> Worktree:
     """Implement an item in the world's clone."""
     worktree = open_item(world, item, title)
-    write_files(worktree.path, {f"shelf/export_{item}.py": b"def export():\r\n    return 1\n"})
+    write_files(
+        worktree.path, {f"shelf/export_{item}.py": b"def export():\r\n    return 1\n"}
+    )
     take(worktree, "iteration-1")
-    write_files(worktree.path, {f"shelf/export_{item}.py": b"def export():\n    return 2\n"})
+    write_files(
+        worktree.path, {f"shelf/export_{item}.py": b"def export():\n    return 2\n"}
+    )
     snapshot = take(worktree, "iteration-2")
-    commit_to_branch(worktree, snapshot.commit, f"{title} ({item})", 1_700_000_000)
-    record_end(world, Workflow.IMPLEMENTATION, item, State.IMPLEMENTED, f"docs/lld/active/LLD-0{item}.md")
+    finish_item(worktree, snapshot.commit, f"{title} ({item})", 1_700_000_000)
+    record_end(
+        world,
+        Kind.IMPLEMENTATION,
+        item,
+        State.IMPLEMENTED,
+        f"docs/lld/active/LLD-0{item}.md",
+    )
     folder = world.repo / "docs/reports" / item
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "implementation-report.md").write_text(report, "utf-8")
@@ -77,16 +94,22 @@ def open_item(world: World, item: str, title: str) -> Worktree:
     home = Home(world.home)
     key = repository_key(world.repo)
     home.prepare(key)
-    return open_worktree(world.repo, home.worktree(key, item), item, branch_of(item, title))
+    return open_worktree(
+        world.repo, home.worktree(key, item), item, branch_of(item, title)
+    )
 
 
-def record_end(world: World, workflow: Workflow, item: str, state: State, source: str) -> None:
+def record_end(
+    world: World, workflow: Kind, id: str, state: State, source: str
+) -> None:
     """Write down how an item ended."""
     home = Home(world.home)
     key = repository_key(world.repo)
-    task = Task(workflow, item, source)
-    record = Record.of(task, Outcome(state), digest="0", run="r", attempts=1, seconds=1.0)
-    write_record(home.item(key, task).record, record, home.temporary / "record.tmp")
+    item = Item(workflow, id, source)
+    record = ItemRecord.of(
+        item, Outcome(state), digest="0", run="r", attempts=1, seconds=1.0
+    )
+    write_record(home.item(key, item).record, record, home.temporary / "record.tmp")
 
 
 def worktree_folder(world: World, item: str) -> Path:

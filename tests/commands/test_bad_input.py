@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ BAD_FILES = {
     "empty": (b"", "is empty"),
     "blank": (b" \n\n\t\n", "is empty"),
     "binary": (b"\x7fELF\x00\x01" * 50, "is binary"),
-    "50 MB": (b"# 2 - Big\n" + b"x" * 50_000_000, "the limit is 2 MB"),
+    "50 MB": (b"# 2 - Big\n" + b"x" * 50_000_000, "the limit is 1 MB"),
     "latin-1": ("# 2 - Größe\n".encode("latin-1"), "is not UTF-8 text"),
     "utf-16": ("# 2 - Title\n".encode("utf-16"), "is not UTF-8 text"),
     "no structure": (b"hello\n", "Invalid spec format"),
@@ -25,11 +26,17 @@ BAD_FILES = {
 
 
 @pytest.mark.parametrize(("data", "message"), BAD_FILES.values(), ids=BAD_FILES.keys())
-def test_a_file_that_is_no_issue_fails_alone_with_one_line(world: World, data: bytes, message: str) -> None:
+def test_a_file_that_is_no_issue_fails_alone_with_one_line(
+    world: World, data: bytes, message: str
+) -> None:
     (world.repo / "docs/issues/2-export.md").write_bytes(data)
     ended = world.run("lld-workflow", "--all", "--parallel", "3")
     assert ended.code == 1
-    lines = [line for line in ended.stderr.splitlines() if line.startswith("[LLD-2] FAILED: ")]
+    lines = [
+        line
+        for line in ended.stderr.splitlines()
+        if line.startswith("[LLD-2] FAILED: ")
+    ]
     assert len(lines) == 1
     assert message in lines[0]
     assert lines[0].endswith("(bad-input)")
@@ -47,7 +54,9 @@ def test_an_unreadable_file_fails_alone(world: World) -> None:
 
 
 def test_a_duplicated_id_fails_for_all_its_files_and_nobody_else(world: World) -> None:
-    shutil.copy(world.repo / "docs/issues/2-export.md", world.repo / "docs/issues/002-again.md")
+    shutil.copy(
+        world.repo / "docs/issues/2-export.md", world.repo / "docs/issues/002-again.md"
+    )
     ended = world.run("lld-workflow", "--all")
     assert ended.code == 1
     assert "002-again.md and 2-export.md have the same id 2" in ended.stderr
@@ -56,7 +65,9 @@ def test_a_duplicated_id_fails_for_all_its_files_and_nobody_else(world: World) -
 
 def test_a_file_without_a_usable_id_is_named_and_skipped(world: World) -> None:
     (world.repo / "docs/issues/what is this?.md").write_text("# No number\n", "utf-8")
-    (world.repo / "docs/issues" / f"{'long' * 40}.md").write_text("# No number\n", "utf-8")
+    (world.repo / "docs/issues" / f"{'long' * 40}.md").write_text(
+        "# No number\n", "utf-8"
+    )
     (world.repo / "docs/issues/CON.md").write_text("# No number\n", "utf-8")
     ended = world.run("lld-workflow", "--all")
     assert ended.code == 1
@@ -64,15 +75,22 @@ def test_a_file_without_a_usable_id_is_named_and_skipped(world: World) -> None:
     assert "3 completed, 3 failed" in ended.stdout
 
 
-@pytest.mark.parametrize("hostile", ["../etc/passwd", "abc\n", "CON", "-rf", "a" * 5000, "a b", "", "x/y", "é"])
-def test_a_hostile_id_is_refused_before_anything_happens(world: World, hostile: str) -> None:
+@pytest.mark.parametrize(
+    "hostile",
+    ["../etc/passwd", "abc\n", "CON", "-rf", "a" * 5000, "a b", "", "x/y", "é"],
+)
+def test_a_hostile_id_is_refused_before_anything_happens(
+    world: World, hostile: str
+) -> None:
     ended = world.run("lld-workflow", f"--issue={hostile}")
     assert ended.code == 2
     assert len(ended.stderr.strip().splitlines()) == 1
     assert not world.home.exists()
 
 
-def test_an_id_that_is_not_there_is_refused_before_anything_happens(world: World) -> None:
+def test_an_id_that_is_not_there_is_refused_before_anything_happens(
+    world: World,
+) -> None:
     ended = world.run("lld-workflow", "--ids", "1", "99")
     assert ended.code == 2
     assert "no such item in docs/issues: 99" in ended.stderr
@@ -89,7 +107,7 @@ def test_an_id_that_is_not_there_is_refused_before_anything_happens(world: World
         (("--all", "--parallel", "-1"), "must be 1 or more"),
         (("--all", "--parallel", "many"), "must be a whole number"),
         (("--all", "--paralel", "3"), "did you mean --parallel?"),
-        (("137",), "items are named with --ids or --issue"),
+        (("137",), "name items with --ids or --issue"),
         (("--all", "--drafter", "nobody:x"), "unknown provider 'nobody'"),
         (("--all", "--drafter", "offline:fault=nonsense"), "nonsense"),
         (("--all", "--max-rounds", "0"), "must be 1 or more"),
@@ -117,7 +135,9 @@ def test_a_repository_without_issues_is_explained(world: World) -> None:
     assert "docs/issues: not found" in ended.stderr
 
 
-def test_a_repository_that_cannot_be_written_is_refused_before_anything_ran(world: World) -> None:
+def test_a_repository_that_cannot_be_written_is_refused_before_anything_ran(
+    world: World,
+) -> None:
     if os.geteuid() == 0:
         pytest.skip("root may write anywhere")
     world.repo.chmod(0o555)
@@ -138,11 +158,16 @@ def test_a_home_that_others_may_write_is_refused(world: World) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")
-def test_a_full_disk_fails_the_items_and_loses_nothing(make_world: Callable[..., World], tmp_path: Path) -> None:
+def test_a_full_disk_fails_the_items_and_loses_nothing(
+    make_world: Callable[..., World], tmp_path: Path
+) -> None:
     world = make_world(issues=3)
     disk = tmp_path / "disk"
     disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(disk)], capture_output=True)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(disk)],
+        capture_output=True,
+    )
     if mounted.returncode != 0:
         pytest.skip("cannot mount here")
     try:
@@ -161,8 +186,12 @@ def test_a_full_disk_fails_the_items_and_loses_nothing(make_world: Callable[...,
         subprocess.run(["umount", str(disk)], check=True)
 
 
-def test_a_damaged_checkpoint_is_set_aside_and_the_item_starts_again(world: World) -> None:
-    with world.start("lld-workflow", "--all", "--parallel", "3", "--drafter", "offline:latency=60") as running:
+def test_a_damaged_checkpoint_is_set_aside_and_the_item_starts_again(
+    world: World,
+) -> None:
+    with world.start(
+        "lld-workflow", "--all", "--parallel", "3", "--drafter", "offline:latency=60"
+    ) as running:
         running.wait_for("Executing: N1_design", times=3)
         running.signal(SIGINT)
         running.finish()
@@ -184,8 +213,12 @@ def test_a_broken_settings_file_is_named(world: World) -> None:
     assert "unknown setting 'paralel'; did you mean 'parallel'?" in ended.stderr
 
 
-def test_settings_come_from_flag_environment_repository_user_and_default(world: World) -> None:
-    (world.repo / "pyproject.toml").write_text("[tool.agentos]\nparallel = 2\nretries = 4\n", "utf-8")
+def test_settings_come_from_flag_environment_repository_user_and_default(
+    world: World,
+) -> None:
+    (world.repo / "pyproject.toml").write_text(
+        "[tool.agentos]\nparallel = 2\nretries = 4\n", "utf-8"
+    )
     world.home.mkdir(mode=0o700)
     (world.home / "config.toml").write_text("parallel = 5\nmax_rounds = 7\n", "utf-8")
     ended = world.run("agentos", "config", "--json", environ={"AGENTOS_RETRIES": "1"})
@@ -196,18 +229,31 @@ def test_settings_come_from_flag_environment_repository_user_and_default(world: 
     assert settings["timeout"] == {"value": 0.0, "origin": "default"}
 
 
-def test_the_retry_command_names_each_id_once_and_no_file_that_has_none(world: World) -> None:
-    shutil.copy(world.repo / "docs/issues/2-export.md", world.repo / "docs/issues/002-again.md")
+def test_the_retry_command_names_each_id_once_and_no_file_that_has_none(
+    world: World,
+) -> None:
+    shutil.copy(
+        world.repo / "docs/issues/2-export.md", world.repo / "docs/issues/002-again.md"
+    )
     (world.repo / "docs/issues/what is this?.md").write_text("# No number\n", "utf-8")
-    ended = world.run("lld-workflow", "--all")
-    line = next(line for line in ended.stdout.splitlines() if line.startswith("Failed: "))
+    plain = replace(world, is_recorded=False)
+    ended = plain.run("lld-workflow", "--all")
+    line = next(
+        line for line in ended.stdout.splitlines() if line.startswith("Failed: ")
+    )
     assert line.endswith("Retry: lld-workflow --ids 2")
 
 
-def test_the_settings_of_a_repository_are_shown_without_what_a_terminal_obeys(world: World) -> None:
+def test_the_settings_of_a_repository_are_shown_without_what_a_terminal_obeys(
+    world: World,
+) -> None:
     hostile = "openai:x\\u001b]0;owned\\u0007\\u009b2J\\nparallel  99  flag"
-    (world.repo / "agentos.toml").write_text(f'drafter = "{hostile}"\nprice = ["{hostile}=0/0"]\n', "utf-8")
+    (world.repo / "agentos.toml").write_text(
+        f'drafter = "{hostile}"\nprice = ["{hostile}=0/0"]\n', "utf-8"
+    )
     ended = world.run("agentos", "config")
     assert "owned" in ended.text
     assert not set("\x1b\x07\x9b") & set(ended.text)
-    assert not [line for line in ended.stdout.splitlines() if line.startswith("parallel  99")]
+    assert not [
+        line for line in ended.stdout.splitlines() if line.startswith("parallel  99")
+    ]

@@ -1,4 +1,6 @@
-"""Redaction is for screens and logs: what is asked, answered and built is never changed; with a key in it, refused."""
+"""Redaction is for screens and logs: what is asked, answered and built is never
+changed; with a key in it, refused.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +16,24 @@ from urllib.parse import quote
 
 import pytest
 
-from agentos.keys import fingerprint
-from agentos.providers.offline.drafter import write_draft
+from agentos.state.redaction import fingerprint
+from tests.designs import CODE, TESTS, Item, fill
 from tests.faults import market
 from tests.replay.midflight import APPROVAL
 from tests.scenario import ScenarioProcess
+from tests.stand_in import write_draft
 from tests.support import ISSUE, World, build_world
-from tests.workshop import CODE, TESTS, Item, fill
 
 PLACEHOLDERS = (
-    *("anything", "not-needed", "lm-studio", "EMPTY", "required", "password", "sk-no-key-required"),
+    *(
+        "anything",
+        "not-needed",
+        "lm-studio",
+        "EMPTY",
+        "required",
+        "password",
+        "sk-no-key-required",
+    ),
     *("your-api-key-here", "dummy-key-for-local-server"),
 )
 WORDS = f"Its users say {', '.join(PLACEHOLDERS)}; the header is `x-api-key: anything`."
@@ -31,12 +41,24 @@ KEY = "sk-recorded-7Qw9Zx+Rt2/Pl5=0123"
 NAME = fingerprint("openai", KEY)
 MODEL = "openai:model-1"
 PRICE = {"price_input": market.PRICE_INPUT, "price_output": market.PRICE_OUTPUT}
-ASKING = ("--drafter", MODEL, "--reviewer", MODEL, "--price", f"{MODEL}={market.PRICE_INPUT:g}/{market.PRICE_OUTPUT:g}")
+ASKING = (
+    "--drafter",
+    MODEL,
+    "--reviewer",
+    MODEL,
+    "--price",
+    f"{MODEL}={market.PRICE_INPUT:g}/{market.PRICE_OUTPUT:g}",
+)
 
 
 def design_with(words: str) -> str:
     """Return a design that passes every check and has these words in it."""
-    inputs = {"item": "1", "issue": ISSUE.format(number=1), "previous_draft": "", "findings": ""}
+    inputs = {
+        "item": "1",
+        "issue": ISSUE.format(number=1),
+        "previous_draft": "",
+        "findings": "",
+    }
     design = write_draft("lld.draft", inputs)
     head, title, rest = design.partition("\n## 2.")
     assert title
@@ -50,14 +72,24 @@ def run_with(world: World, server: ScenarioProcess, key: str, *command: str) -> 
 
 
 def documents(world: World) -> dict[str, str]:
-    """Return every file below docs; days aside, as midnight may pass between two runs."""
+    """Return every file below docs; days aside, as midnight may pass between two
+    runs.
+    """
     files = sorted(path for path in (world.repo / "docs").rglob("*") if path.is_file())
-    texts = {path.relative_to(world.repo).as_posix(): path.read_text("utf-8") for path in files}
-    return {name: re.sub(r"\d{4}-\d\d-\d\d(T[\d:]+Z)?", "DATE", text) for name, text in texts.items()}
+    texts = {
+        path.relative_to(world.repo).as_posix(): path.read_text("utf-8")
+        for path in files
+    }
+    return {
+        name: re.sub(r"\d{4}-\d\d-\d\d(T[\d:]+Z)?", "DATE", text)
+        for name, text in texts.items()
+    }
 
 
 def draft_with(folder: Path, key: str) -> tuple[dict[str, str], str]:
-    """Have a design drafted whose text holds every placeholder; return all documents and what was printed."""
+    """Have a design drafted whose text holds every placeholder; return all documents
+    and what was printed.
+    """
     world = build_world(folder, issues=1)
     answers = [{"purpose": "lld.draft", "text": design_with(WORDS)}]
     with ScenarioProcess({"answer": answers}, folder / "server") as server:
@@ -81,25 +113,46 @@ def test_a_document_has_every_word_of_the_answer_whatever_the_key_is(
 ) -> None:
     found, said = draft_with(tmp_path, key)
     assert found == drafted
-    assert said.count("openai: OPENAI_API_KEY looks like a placeholder, not like a key") == 1
+    assert (
+        said.count("openai: OPENAI_API_KEY looks like a placeholder, not like a key")
+        == 1
+    )
 
 
 def build_with(folder: Path, key: str) -> dict[str, str]:
-    """Have code written that holds every placeholder; return the files of its branch and all documents."""
+    """Have code written that holds every placeholder; return the files of its branch
+    and all documents.
+    """
     world = fill(build_world(folder, issues=0), Item(1))
-    code = CODE.format(number=1).replace("    return number", f"    # {WORDS}\n    return number")
+    code = CODE.format(number=1).replace(
+        "    return number", f"    # {WORDS}\n    return number"
+    )
     tests = TESTS.format(number=1).replace("import pytest", f"# {WORDS}\nimport pytest")
-    with ScenarioProcess({"answer": [{"purpose": "other", "texts": [APPROVAL, tests, code]}]}, folder / "s") as server:
+    with ScenarioProcess(
+        {"answer": [{"purpose": "other", "texts": [APPROVAL, tests, code]}]},
+        folder / "s",
+    ) as server:
         ended = run_with(world, server, key, "implement-workflow", "--all")
     assert ended.code == 0, ended.text
-    branch = git(world, "for-each-ref", "--format=%(refname)", "refs/heads/*op*", "refs/heads/**/*1*").split()[0]
+    branch = git(
+        world,
+        "for-each-ref",
+        "--format=%(refname)",
+        "refs/heads/*op*",
+        "refs/heads/**/*1*",
+    ).split()[0]
     paths = git(world, "ls-tree", "-r", "--name-only", branch).splitlines()
     return {path: git(world, "show", f"{branch}:{path}") for path in paths}
 
 
 def git(world: World, *arguments: str) -> str:
     """Ask git about the repository."""
-    return subprocess.run(("git", "-C", world.repo, *arguments), check=True, capture_output=True, text=True).stdout
+    return subprocess.run(
+        ("git", "-C", world.repo, *arguments),
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +177,9 @@ LOOKALIKE = "sk-ant-api03-Zm9vYmFyYmF6cXV4-Zm9vYmFyYmF6cXV4_AA"
 def test_what_only_looks_like_a_key_is_not_rewritten(tmp_path: Path) -> None:
     world = build_world(tmp_path, issues=1)
     draft = design_with(f"Its key was {LOOKALIKE}.")
-    with ScenarioProcess({"answer": [{"purpose": "lld.draft", "text": draft}]}, tmp_path / "server") as server:
+    with ScenarioProcess(
+        {"answer": [{"purpose": "lld.draft", "text": draft}]}, tmp_path / "server"
+    ) as server:
         ended = run_with(world, server, KEY, "lld-workflow", "--all", "-vv")
     assert ended.code == 1, ended.text
     assert LOOKALIKE not in ended.text
@@ -136,14 +191,24 @@ def test_what_only_looks_like_a_key_is_not_rewritten(tmp_path: Path) -> None:
 def test_a_question_is_answered_in_its_own_words(tmp_path: Path) -> None:
     world = build_world(tmp_path, issues=1)
     question = f"Is {LOOKALIKE} the key of the example?"
-    verdict = {**json.loads(APPROVAL), "decision": "DISCUSS", "coverage": [], "questions": [question]}
+    verdict = {
+        **json.loads(APPROVAL),
+        "decision": "DISCUSS",
+        "coverage": [],
+        "questions": [question],
+    }
     answers = [{"purpose": "lld.review", "text": json.dumps(verdict)}]
     with ScenarioProcess({"answer": answers}, tmp_path / "server") as server:
         ended = run_with(world, server, KEY, "lld-workflow", "--all")
-    shown = [world.run("agentos", "answer", "LLD-1", *flags) for flags in ((), ("--json",), ("--text", "It is."))]
+    shown = [
+        world.run("agentos", "answer", "LLD-1", *flags)
+        for flags in ((), ("--json",), ("--text", "It is."))
+    ]
     assert all(answer.code == 0 for answer in shown), shown
     assert not any(LOOKALIKE in finished.text for finished in (ended, *shown))
-    assert json.loads(shown[1].stdout)["questions"] == ["Is [REDACTED] the key of the example?"]
+    assert json.loads(shown[1].stdout)["questions"] == [
+        "Is [REDACTED] the key of the example?"
+    ]
     assert question in (world.repo / "docs/answers/1-lld.md").read_text("utf-8")
 
 
@@ -153,8 +218,12 @@ def outcome(world: World) -> dict[str, Any]:
     return dict(item)
 
 
-@pytest.mark.parametrize("form", [KEY, base64.b64encode(KEY.encode()).decode(), quote(KEY, safe="")])
-def test_a_prompt_with_a_key_in_the_issue_is_not_sent(tmp_path: Path, form: str) -> None:
+@pytest.mark.parametrize(
+    "form", [KEY, base64.b64encode(KEY.encode()).decode(), quote(KEY, safe="")]
+)
+def test_a_prompt_with_a_key_in_the_issue_is_not_sent(
+    tmp_path: Path, form: str
+) -> None:
     world = build_world(tmp_path, issues=1)
     issue = world.repo / "docs/issues/1-export.md"
     issue.write_text(f"{issue.read_text('utf-8')}- [ ] It asks with {form}\n", "utf-8")
@@ -163,24 +232,31 @@ def test_a_prompt_with_a_key_in_the_issue_is_not_sent(tmp_path: Path, form: str)
         ended = run_with(world, server, KEY, "lld-workflow", "--all")
         assert server.ledger.admitted() == []
     assert ended.code == 1, ended.text
-    told = f"docs/issues/1-export.md, line {line}, holds the key {NAME}; take it out of the repository, and run again"
+    told = f"docs/issues/1-export.md, line {line}, holds the key {NAME}; remove it from the repository and run again"
     assert (outcome(world)["class"], outcome(world)["message"]) == ("bad-input", told)
     assert form not in ended.text
     assert market.read_journal(world, "SELECT * FROM calls") == []
     assert find_traces(world, tmp_path, leaving=issue) == []
 
 
-def test_a_prompt_with_a_key_in_a_file_of_the_repository_is_not_sent(tmp_path: Path) -> None:
+def test_a_prompt_with_a_key_in_a_file_of_the_repository_is_not_sent(
+    tmp_path: Path,
+) -> None:
     world = build_world(tmp_path, issues=1)
     (world.repo / "lists").mkdir()
     source = world.repo / "lists/export.py"
-    source.write_text(f'"""Export."""\n\nLIMIT = 1\n\n\ndef export(key="{KEY}"):\n    """Export."""\n', "utf-8")
+    source.write_text(
+        f'"""Export."""\n\nLIMIT = 1\n\n\ndef export(key="{KEY}"):\n    """Export."""\n',
+        "utf-8",
+    )
     with ScenarioProcess({}, tmp_path / "server") as server:
         ended = run_with(world, server, KEY, "lld-workflow", "--all")
         assert server.ledger.admitted() == []
     assert ended.code == 1, ended.text
     assert outcome(world)["class"] == "bad-input"
-    assert outcome(world)["message"].startswith(f"lists/export.py, line 6, holds the key {NAME}")
+    assert outcome(world)["message"].startswith(
+        f"lists/export.py, line 6, holds the key {NAME}"
+    )
     assert find_traces(world, tmp_path, leaving=source) == []
     source.write_text('"""Export."""\n', "utf-8")
     with ScenarioProcess({}, tmp_path / "again") as server:
@@ -188,18 +264,33 @@ def test_a_prompt_with_a_key_in_a_file_of_the_repository_is_not_sent(tmp_path: P
     assert again.code == 0, again.text
 
 
-def test_a_prompt_with_a_key_in_code_that_is_to_be_changed_is_not_sent(tmp_path: Path) -> None:
+def test_a_prompt_with_a_key_in_code_that_is_to_be_changed_is_not_sent(
+    tmp_path: Path,
+) -> None:
     item = Item(1, files={"calc/basic.py": "Modify", "tests/test_op1.py": "Add"})
     world = fill(build_world(tmp_path, issues=0), item)
     path = world.repo / "calc/basic.py"
     path.write_text(f'{path.read_text("utf-8")}\n\nTOKEN = "{KEY}"\n', "utf-8")
-    git(world, "-c", "user.name=x", "-c", "user.email=x@example.org", "commit", "-qam", "x")
+    git(
+        world,
+        "-c",
+        "user.name=x",
+        "-c",
+        "user.email=x@example.org",
+        "commit",
+        "-qam",
+        "x",
+    )
     line = path.read_text("utf-8").count("\n")
-    with ScenarioProcess({"answer": [{"purpose": "other", "text": APPROVAL}]}, tmp_path / "server") as server:
+    with ScenarioProcess(
+        {"answer": [{"purpose": "other", "text": APPROVAL}]}, tmp_path / "server"
+    ) as server:
         ended = run_with(world, server, KEY, "implement-workflow", "--all")
     assert ended.code == 1, ended.text
     assert outcome(world)["class"] == "bad-input"
-    assert outcome(world)["message"].startswith(f"calc/basic.py, line {line}, holds the key {NAME}")
+    assert outcome(world)["message"].startswith(
+        f"calc/basic.py, line {line}, holds the key {NAME}"
+    )
 
 
 ECHOES = {
@@ -210,10 +301,15 @@ ECHOES = {
 
 
 @pytest.mark.parametrize("echo", ECHOES.values(), ids=ECHOES)
-def test_an_answer_with_a_key_ends_the_item_and_nothing_of_it_is_kept(tmp_path: Path, echo: str) -> None:
+def test_an_answer_with_a_key_ends_the_item_and_nothing_of_it_is_kept(
+    tmp_path: Path, echo: str
+) -> None:
     world = build_world(tmp_path, issues=1)
     subprocess.run(["git", "init", "-q", str(world.repo)], check=True)
-    script = {"answer": [{"purpose": "lld.draft", "text": design_with(f"It echoes {echo}.")}], **PRICE}
+    script = {
+        "answer": [{"purpose": "lld.draft", "text": design_with(f"It echoes {echo}.")}],
+        **PRICE,
+    }
     with ScenarioProcess(script, tmp_path / "server") as server:
         ended = run_with(world, server, KEY, "lld-workflow", "--all", "-vv")
         (call,) = server.ledger.admitted()
@@ -221,7 +317,9 @@ def test_an_answer_with_a_key_ends_the_item_and_nothing_of_it_is_kept(tmp_path: 
     assert ended.code == 1, ended.text
     assert outcome(world)["class"] == "secret"
     assert f"the answer held the key {NAME} (sha256 " in outcome(world)["message"]
-    assert market.read_journal(world, "SELECT state, cost FROM calls") == [("failed", bill)]
+    assert market.read_journal(world, "SELECT state, cost FROM calls") == [
+        ("failed", bill)
+    ]
     assert market.read_journal(world, "SELECT * FROM answers") == []
     assert bill > 0
     assert market.read_summaries(world)[-1]["cost"] == pytest.approx(bill / 1e6)
@@ -230,26 +328,56 @@ def test_an_answer_with_a_key_ends_the_item_and_nothing_of_it_is_kept(tmp_path: 
 
 
 def traces() -> Iterator[str]:
-    """Yield what would be left of any form of the key if its ends were changed or cut off."""
+    """Yield what would be left of any form of the key if its ends were changed or cut
+    off.
+    """
     forms = [KEY, quote(KEY, safe=""), json.dumps(KEY)[1:-1], KEY.encode().hex()]
-    forms += [base64.b64encode(b"around "[:lead] + KEY.encode() + b" it").decode() for lead in range(8)]
+    forms += [
+        base64.b64encode(b"around "[:lead] + KEY.encode() + b" it").decode()
+        for lead in range(8)
+    ]
     yield from (form[5:-5] for form in forms)
 
 
 def find_traces(world: World, folder: Path, leaving: Path | None = None) -> list[str]:
-    """Commit what a run has left, and return the files and objects that hold any form of the key."""
+    """Commit what a run has left, and return the files and objects that hold any form
+    of the key.
+    """
     needles = [trace.encode() for trace in traces()]
-    paths = [path for place in (world.home, world.repo) for path in place.rglob("*") if path.is_file()]
-    held = [path for path in paths if path != leaving and any(needle in path.read_bytes() for needle in needles)]
+    paths = [
+        path
+        for place in (world.home, world.repo)
+        for path in place.rglob("*")
+        if path.is_file()
+    ]
+    held = [
+        path
+        for path in paths
+        if path != leaving and any(needle in path.read_bytes() for needle in needles)
+    ]
     found = [str(path.relative_to(folder)) for path in held]
-    answers = [zlib.decompress(text) for (text,) in market.read_journal(world, "SELECT text FROM answers")]
-    found += ["an answer" for answer in answers if any(needle in answer for needle in needles)]
+    answers = [
+        zlib.decompress(text)
+        for (text,) in market.read_journal(world, "SELECT text FROM answers")
+    ]
+    found += [
+        "an answer" for answer in answers if any(needle in answer for needle in needles)
+    ]
     if leaving is None:
-        identity = ("-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "commit.gpgsign=false")
+        identity = (
+            "-c",
+            "user.name=x",
+            "-c",
+            "user.email=x@example.org",
+            "-c",
+            "commit.gpgsign=false",
+        )
         git(world, "add", "-A")
         git(world, *identity, "commit", "-q", "-m", "x")
         objects = subprocess.run(
-            ("git", "-C", world.repo, "cat-file", "--batch-all-objects", "--batch"), check=True, capture_output=True
+            ("git", "-C", world.repo, "cat-file", "--batch-all-objects", "--batch"),
+            check=True,
+            capture_output=True,
         ).stdout
         found += ["git"] if any(needle in objects for needle in needles) else []
     return found

@@ -19,7 +19,13 @@ def snapshot(folder: Path) -> dict[str, tuple[int, int, int, int, bytes]]:
     for path in [folder, *sorted(folder.rglob("*"))]:
         status = path.lstat()
         data = path.read_bytes() if path.is_file() else b""
-        seen[str(path)] = (status.st_mode, status.st_mtime_ns, status.st_ctime_ns, status.st_size, data)
+        seen[str(path)] = (
+            status.st_mode,
+            status.st_mtime_ns,
+            status.st_ctime_ns,
+            status.st_size,
+            data,
+        )
     return seen
 
 
@@ -46,7 +52,9 @@ def test_it_creates_no_home(world: World) -> None:
 
 
 def test_it_leaves_every_byte_and_time_stamp_as_it_was(world: World) -> None:
-    with world.start("lld-workflow", "--all", "--parallel", "3", "--drafter", "offline:latency=60") as running:
+    with world.start(
+        "lld-workflow", "--all", "--parallel", "3", "--drafter", "offline:latency=60"
+    ) as running:
         running.wait_for("Executing: N1_design", times=3)
         running.signal(SIGINT)
         running.finish()
@@ -57,16 +65,31 @@ def test_it_leaves_every_byte_and_time_stamp_as_it_was(world: World) -> None:
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
-def test_it_opens_nothing_for_writing_and_starts_no_process(world: World, tmp_path: Path) -> None:
+def test_it_opens_nothing_for_writing_and_starts_no_process(
+    world: World, tmp_path: Path
+) -> None:
     trace = tmp_path / "trace"
     calls = "openat,open,creat,mkdir,mkdirat,rename,renameat,renameat2,unlink,unlinkat,fork,vfork,clone,clone3,connect"
-    traced = ("strace", "-f", "-o", str(trace), "-e", f"trace={calls}", str(BIN / "lld-workflow"))
-    ended = world.run(*traced, "--all", "--dry-run", environ={"PYTHONDONTWRITEBYTECODE": "1"})
+    traced = (
+        "strace",
+        "-f",
+        "-o",
+        str(trace),
+        "-e",
+        f"trace={calls}",
+        str(BIN / "lld-workflow"),
+    )
+    ended = world.run(
+        *traced, "--all", "--dry-run", environ={"PYTHONDONTWRITEBYTECODE": "1"}
+    )
     assert ended.code == 0, ended.text
     for line in trace.read_text("utf-8", "replace").splitlines():
         assert "O_WRONLY" not in line, line
         assert "O_RDWR" not in line, line
-        assert not any(f" {name}(" in line for name in ("mkdir", "rename", "unlink", "clone", "fork", "connect")), line
+        assert not any(
+            f" {name}(" in line
+            for name in ("mkdir", "rename", "unlink", "clone", "fork", "connect")
+        ), line
 
 
 def test_it_works_where_nothing_can_be_written(world: World) -> None:
@@ -83,7 +106,9 @@ def test_it_refuses_the_overrides_that_a_run_refuses(world: World) -> None:
     folder = world.repo / ".agentos/prompts"
     folder.mkdir(parents=True)
     (folder / "lld-reviews.md").write_text("Anything.\n", "utf-8")
-    refused = [world.run("lld-workflow", "--all", *flags) for flags in ((), ("--dry-run",))]
+    refused = [
+        world.run("lld-workflow", "--all", *flags) for flags in ((), ("--dry-run",))
+    ]
     assert [(ended.code, ended.stdout) for ended in refused] == [(2, ""), (2, "")]
     assert refused[0].stderr == refused[1].stderr
     assert "lld-review.md" in refused[1].stderr

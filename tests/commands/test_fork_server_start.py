@@ -1,4 +1,6 @@
-"""A fork server that is killed while it starts is started anew, and a run that gets none says so."""
+"""A fork server that is killed while it starts is started anew, and a run that gets
+none says so.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +12,24 @@ import pytest
 
 from tests.support import PATIENCE, Running, World
 
-ZYGOTE = "agentos.workers.zygote"
+FORK_SERVER_MAIN = "agentos.workers.process.fork_server_main"
 MEGABYTE = 1_000_000
 
 
 def _starting(running: Running) -> Iterator[psutil.Process]:
-    """Yield each fork server of a command as soon as it is seen, until the command ends."""
+    """Yield each fork server of a command as soon as it is seen, until the command
+    ends.
+    """
     seen: set[int] = set()
     deadline = time.monotonic() + PATIENCE
     while running.process.poll() is None and time.monotonic() < deadline:
         try:
             children = psutil.Process(running.pid).children()
-            found = [child for child in children if child.pid not in seen and ZYGOTE in child.cmdline()]
+            found = [
+                child
+                for child in children
+                if child.pid not in seen and FORK_SERVER_MAIN in child.cmdline()
+            ]
         except psutil.Error:
             continue
         for child in found:
@@ -30,7 +38,9 @@ def _starting(running: Running) -> Iterator[psutil.Process]:
 
 
 def _kill_at(server: psutil.Process, size: int) -> None:
-    """Kill a server when it has grown to a size: the more it has imported, the more memory it uses."""
+    """Kill a server when it has grown to a size: the more it has imported, the more
+    memory it uses.
+    """
     try:
         while server.memory_info().rss < size:
             pass
@@ -39,8 +49,12 @@ def _kill_at(server: psutil.Process, size: int) -> None:
         pass
 
 
-@pytest.mark.parametrize("size", [0, 15 * MEGABYTE, 30 * MEGABYTE, 45 * MEGABYTE, 60 * MEGABYTE])
-def test_a_fork_server_that_is_killed_while_it_starts_is_replaced(world: World, size: int) -> None:
+@pytest.mark.parametrize(
+    "size", [0, 15 * MEGABYTE, 30 * MEGABYTE, 45 * MEGABYTE, 60 * MEGABYTE]
+)
+def test_a_fork_server_that_is_killed_while_it_starts_is_replaced(
+    world: World, size: int
+) -> None:
     with world.start("lld-workflow", "--all", "--parallel", "3") as running:
         for number, server in enumerate(_starting(running)):
             if number < 2:
@@ -60,7 +74,9 @@ def test_a_run_that_gets_no_fork_server_ends_in_one_line(world: World) -> None:
             killed += 1
         ended = running.finish()
     assert ended.code == 3, ended.text
-    assert killed in (4, 5), "the one that was started ahead may be gone before it is needed"
+    assert killed in (4, 5), (
+        "the one that was started ahead may be gone before it is needed"
+    )
     assert ended.text.count("the fork server has ended") == 1
     assert "4 times while it started; run again" in ended.text
     assert "Traceback" not in ended.text

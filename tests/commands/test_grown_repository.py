@@ -1,4 +1,6 @@
-"""A repository as it has grown: a version that only a build writes, code that no test reaches, a full test file."""
+"""A repository as it has grown: a version that only a build writes, code that no test
+reaches, a full test file.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +8,14 @@ from collections.abc import Callable
 
 import pytest
 
+from agentos.workflows.implementation.accepting import accept_tests
 from agentos.workflows.implementation.blueprint import read_blueprint
-from agentos.workflows.implementation.taking import take_tests
+from tests.designs import Item, fill, git
 from tests.support import World
-from tests.workshop import Item, fill, git
 
-UNREACHED = "".join(f"\n\ndef unused_{number}(a):\n    return a + {number}\n" for number in range(20))
+UNREACHED = "".join(
+    f"\n\ndef unused_{number}(a):\n    return a + {number}\n" for number in range(20)
+)
 BASICS = f'"""Basics."""\n\n\ndef add(a, b):\n    """Return the sum."""\n    return a + b\n{UNREACHED}'
 PRESENT = """\
 import pytest
@@ -80,7 +84,12 @@ def double(a):
 >>>>>>> REPLACE
 ```
 """
-DOUBLE = Item(1, files={"calc/basic.py": "Modify", "tests/test_basic.py": "Modify"}, tests=[TESTS], code=[CODE])
+DOUBLE = Item(
+    1,
+    files={"calc/basic.py": "Modify", "tests/test_basic.py": "Modify"},
+    tests=[TESTS],
+    code=[CODE],
+)
 
 
 class Present:
@@ -93,22 +102,39 @@ class Present:
         return GROWN.get(path)
 
 
-def test_what_was_there_before_is_not_held_against_an_item(make_world: Callable[..., World]) -> None:
+def test_what_was_there_before_is_not_held_against_an_item(
+    make_world: Callable[..., World],
+) -> None:
     world = fill(make_world(issues=0), DOUBLE, base=GROWN)
-    ended = world.run("implement-workflow", "--all", "--rehearse")
-    assert (ended.code, "1 item merged into HEAD, the suite is green" in ended.stdout) == (0, True), ended.text
+    ended = world.run("implement-workflow", "--all", "--trial-merge")
+    assert (
+        ended.code,
+        "1 item merged into HEAD, the suite is green" in ended.stdout,
+    ) == (0, True), ended.text
     report = (world.repo / "docs/reports/1/test-report.md").read_text("utf-8")
-    assert "| `tests/test_basic.py::test_010_double` | 010 | failed | passed |" in report
-    assert "| `tests/test_basic.py::test_010_from_another_design` | 010 | passed | passed |" in report
+    assert (
+        "| `tests/test_basic.py::test_010_double` | 010 | failed | passed |" in report
+    )
+    assert (
+        "| `tests/test_basic.py::test_010_from_another_design` | 010 | passed | passed |"
+        in report
+    )
     assert "test_add" not in report
     assert "5 of 6 tests passed, 1 skipped." in report
     assert "Not noticed by any test" not in report
-    changed = git(world.repo, "diff", "--name-only", "main", "agentos/1-feature-operation-1").split()
+    changed = git(
+        world.repo, "diff", "--name-only", "main", "agentos/1-feature-operation-1"
+    ).split()
     assert changed == ["calc/basic.py", "tests/test_basic.py"]
 
 
-def test_a_repository_that_cannot_be_imported_is_not_blamed_on_the_tests(make_world: Callable[..., World]) -> None:
-    broken = {"calc/__init__.py": "import not_declared\n", "pyproject.toml": '[project]\nname = "calc"\n'}
+def test_a_repository_that_cannot_be_imported_is_not_blamed_on_the_tests(
+    make_world: Callable[..., World],
+) -> None:
+    broken = {
+        "calc/__init__.py": "import not_declared\n",
+        "pyproject.toml": '[project]\nname = "calc"\n',
+    }
     world = fill(make_world(issues=0), DOUBLE, base=GROWN | broken)
     ended = world.run("implement-workflow", "--all")
     said = (
@@ -121,25 +147,44 @@ def test_a_repository_that_cannot_be_imported_is_not_blamed_on_the_tests(make_wo
 def test_a_test_that_was_there_is_not_taken_out() -> None:
     blueprint = read_blueprint(DOUBLE.design, "1")
     rewritten = PRESENT.replace("test_add", "test_010_double")
-    taken = take_tests(f"```python\n# File: tests/test_basic.py\n{rewritten}```\n", blueprint, Present())
-    assert taken.problems == ["tests/test_basic.py: test_add was there and is gone; leave it in"]
+    taken = accept_tests(
+        f"```python\n# File: tests/test_basic.py\n{rewritten}```\n",
+        blueprint,
+        Present(),
+    )
+    assert taken.problems == [
+        "tests/test_basic.py: test_add was there and is gone; leave it in"
+    ]
 
 
 def test_a_scenario_needs_a_test_that_the_item_brings() -> None:
     blueprint = read_blueprint(DOUBLE.design, "1")
-    named = TESTS.replace("test_010_double", "test_double").replace("[1, 2, 3]", "[1, 2]")
-    taken = take_tests(named, blueprint, Present())
+    named = TESTS.replace("test_010_double", "test_double").replace(
+        "[1, 2, 3]", "[1, 2]"
+    )
+    taken = accept_tests(named, blueprint, Present())
     known = "test_010_from_another_design was there before and does not count"
-    assert taken.problems == [f"no test for the scenarios 010; {known}; name one test_010_..."]
+    assert taken.problems == [
+        f"no test for the scenarios 010; {known}; name one test_010_..."
+    ]
 
 
-@pytest.mark.parametrize("lines", ["    return 2 * a\n", "    if a:\n        return 2 * a\n    return 0\n"])
-def test_new_code_that_no_test_reaches_is_still_named(make_world: Callable[..., World], lines: str) -> None:
-    unproven = CODE.replace("    return 2 * a\n", f"    return 2 * a\n\n\ndef halve(a):\n{lines}")
+@pytest.mark.parametrize(
+    "lines", ["    return 2 * a\n", "    if a:\n        return 2 * a\n    return 0\n"]
+)
+def test_new_code_that_no_test_reaches_is_still_named(
+    make_world: Callable[..., World], lines: str
+) -> None:
+    unproven = CODE.replace(
+        "    return 2 * a\n", f"    return 2 * a\n\n\ndef halve(a):\n{lines}"
+    )
     world = fill(
         make_world(issues=0),
         Item(1, files=DOUBLE.files, tests=[TESTS], code=[unproven]),
         base=GROWN | {"calc/basic.py": BASICS.replace(UNREACHED, "")},
     )
     ended = world.run("implement-workflow", "--all", "--max-iterations", "1")
-    assert (ended.code, "of the declared files' lines ran, 95% are asked for" in ended.text) == (1, True), ended.text
+    assert (
+        ended.code,
+        "of the declared files' lines ran, 95% are asked for" in ended.text,
+    ) == (1, True), ended.text

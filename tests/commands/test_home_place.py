@@ -7,9 +7,14 @@ import pytest
 from tests.support import World
 
 
-@pytest.mark.parametrize("command", ["lld-workflow --all", "lld-workflow --all --dry-run", "agentos keys list"])
+@pytest.mark.parametrize(
+    "command",
+    ["lld-workflow --all", "lld-workflow --all --dry-run", "agentos keys list"],
+)
 @pytest.mark.parametrize("through_link", [False, True])
-def test_a_home_below_a_folder_of_everybody_is_refused(world: World, command: str, through_link: bool) -> None:
+def test_a_home_below_a_folder_of_everybody_is_refused(
+    world: World, command: str, through_link: bool
+) -> None:
     shared = world.repo.parent / "shared"
     (shared / "mine").mkdir(parents=True)
     shared.chmod(0o777)
@@ -29,5 +34,7 @@ def test_a_sticky_folder_of_everybody_is_fine(world: World) -> None:
     shared = world.repo.parent / "shared"
     shared.mkdir()
     shared.chmod(0o1777)
-    ended = world.run("lld-workflow", "--ids", "1", environ={"AGENTOS_HOME": str(shared / "home")})
+    ended = world.run(
+        "lld-workflow", "--ids", "1", environ={"AGENTOS_HOME": str(shared / "home")}
+    )
     assert ended.code == 0, ended.text

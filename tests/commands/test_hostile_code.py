@@ -1,4 +1,6 @@
-"""Implementers that cheat, break out or never end: each is stopped, classified and reported, and the others finish."""
+"""Implementers that cheat, break out or never end: each is stopped, classified and
+reported, and the others finish.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,9 @@ from typing import Any
 import pytest
 
 from agentos.errors import UsageError
-from agentos.sandbox import find_sandbox
+from agentos.proving.sandbox import find_sandbox
+from tests.designs import CODE, TESTS, Item, branches, fill, git
 from tests.support import PATIENCE, World, build_world
-from tests.workshop import CODE, TESTS, Item, branches, fill, git
 
 Outcome = tuple[World, dict[str, Any]]
 NO_SANDBOX = "no working bubblewrap: what generated code does outside its worktree cannot be prevented here"
@@ -33,14 +35,20 @@ def test_010_it_works():
 
 
 def _doing(number: int, statement: str) -> str:
-    """Return an answer whose function does something before it returns the right result."""
+    """Return an answer whose function does something before it returns the right
+    result.
+    """
     lines = "".join(f"    {line}\n" for line in statement.strip("\n").split("\n"))
     return CODE.format(number=number).replace('more."""\n', f'more."""\n{lines}')
 
 
 def _beginning(number: int, statements: str) -> str:
-    """Return an answer whose module does something when it is loaded, and whose function is right."""
-    return CODE.format(number=number).replace("\n\n\ndef ", f"\n{statements}\n\ndef ", 1)
+    """Return an answer whose module does something when it is loaded, and whose
+    function is right.
+    """
+    return CODE.format(number=number).replace(
+        "\n\n\ndef ", f"\n{statements}\n\ndef ", 1
+    )
 
 
 def _file(path: str, text: str = "x = 1\n") -> str:
@@ -49,11 +57,15 @@ def _file(path: str, text: str = "x = 1\n") -> str:
 
 @pytest.fixture(scope="module")
 def refused(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
-    """Run, in one batch, answers of which nothing may be written, with an honest one among them."""
+    """Run, in one batch, answers of which nothing may be written, with an honest one
+    among them.
+    """
     folder = tmp_path_factory.mktemp("hostile")
     answers = {
         1: "",
-        2: CODE.format(number=2).replace("    return number + 2", "    raise NotImplementedError"),
+        2: CODE.format(number=2).replace(
+            "    return number + 2", "    raise NotImplementedError"
+        ),
         3: CODE.format(number=3) + TESTS.format(number=3),
         4: _file("../../outside.py"),
         5: _file(f"{folder}/absolute.py"),
@@ -62,12 +74,22 @@ def refused(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
         8: _file("conftest.py"),
         9: _file("calc/other.py"),
         10: "I am sorry, I cannot help with that.\n",
-        11: _beginning(11, "from _pytest.python import Function\n\nFunction.runtest = lambda self: None\n"),
+        11: _beginning(
+            11,
+            "from _pytest.python import Function\n\nFunction.runtest = lambda self: None\n",
+        ),
         12: _beginning(12, "import gc\n\nOBJECTS = gc.get_objects()\n"),
-        14: CODE.format(number=14) + _file("docs/lld/active/LLD-099.md", "# Reason: it is needed\n# 99 - Approved\n"),
-        15: CODE.format(number=15) + _file("docs/answers/15.md", "# Reason: it is needed\nYes, do so.\n"),
+        14: CODE.format(number=14)
+        + _file(
+            "docs/lld/active/LLD-099.md", "# Reason: it is needed\n# 99 - Approved\n"
+        ),
+        15: CODE.format(number=15)
+        + _file("docs/answers/15.md", "# Reason: it is needed\nYes, do so.\n"),
     }
-    items = [Item(number, code=[answer] if answer else ()) for number, answer in answers.items()]
+    items = [
+        Item(number, code=[answer] if answer else ())
+        for number, answer in answers.items()
+    ]
     items.append(Item(13, tests=[PEEKING] * 3))
     world = fill(build_world(folder, issues=0), *items)
     (folder / "elsewhere").mkdir()
@@ -95,35 +117,49 @@ def refused(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
         ("15", "answers/15.md` is among the requests"),
     ],
 )
-def test_an_answer_of_which_nothing_is_written_is_refused_by_name(refused: Outcome, item: str, telling: str) -> None:
+def test_an_answer_of_which_nothing_is_written_is_refused_by_name(
+    refused: Outcome, item: str, telling: str
+) -> None:
     entry = refused[1][item]
     assert (entry["status"], entry["class"]) == ("failed", "not-green"), entry
     assert telling in entry["message"] + " ".join(entry["findings"]), entry
 
 
-def test_tests_that_read_the_code_in_place_of_calling_it_are_refused(refused: Outcome) -> None:
+def test_tests_that_read_the_code_in_place_of_calling_it_are_refused(
+    refused: Outcome,
+) -> None:
     entry = refused[1]["13"]
     assert entry["status"] == "failed"
-    assert "reads the text of the code" in entry["message"] + " ".join(entry["findings"]), entry
+    assert "reads the text of the code" in entry["message"] + " ".join(
+        entry["findings"]
+    ), entry
 
 
-def test_beside_them_the_honest_one_is_built_and_nothing_lies_outside(refused: Outcome) -> None:
+def test_beside_them_the_honest_one_is_built_and_nothing_lies_outside(
+    refused: Outcome,
+) -> None:
     world, items = refused
     assert items["1"]["status"] == "implemented", items["1"]
     assert not list(world.repo.parent.rglob("outside.py"))
     assert not list(world.repo.parent.rglob("absolute.py"))
     assert not list(world.repo.parent.rglob("through.py"))
     assert not (world.repo / ".git/hooks/post-checkout").exists()
-    assert len(set(branches(world.repo).values())) == 2
+    assert list(branches(world.repo)) == ["agentos/1-feature-operation-1"]
 
 
 MARK = "stolen-by-generated-code"
 DEEDS = {
     1: ("time.sleep(10_000)", "ran longer than"),
     2: ("while True: os.fork()", "processes"),
-    3: ("[open(f'flood-{n}', 'wb').write(bytes(90_000_000)) for n in range(20)]", "wrote more than"),
+    3: (
+        "[open(f'flood-{n}', 'wb').write(bytes(90_000_000)) for n in range(20)]",
+        "wrote more than",
+    ),
     4: ("blocks = [bytearray(50_000_000) for _ in range(200)]", "memory"),
-    5: ("socket.create_connection(('127.0.0.1', {port}), timeout=5).sendall(b'hello')", "rror"),
+    5: (
+        "socket.create_connection(('127.0.0.1', {port}), timeout=5).sendall(b'hello')",
+        "rror",
+    ),
     6: ("pathlib.Path('{secret}').read_text()", "No such file"),
     7: ("os._exit(0)", "ended"),
     8: ("print('x' * 300_000_000)", "printed more than"),
@@ -136,8 +172,12 @@ DEEDS = {
 
 
 @pytest.fixture(scope="module")
-def stopped(tmp_path_factory: pytest.TempPathFactory) -> tuple[World, dict[str, Any], list[bytes]]:
-    """Run, in one batch, code that the sandbox has to stop, with an honest one among it."""
+def stopped(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[World, dict[str, Any], list[bytes]]:
+    """Run, in one batch, code that the sandbox has to stop, with an honest one among
+    it.
+    """
     if not _has_bubblewrap():
         pytest.skip(NO_SANDBOX)
     folder = tmp_path_factory.mktemp("misbehaving")
@@ -150,8 +190,17 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> tuple[World, dict[str, 
         port = server.getsockname()[1]
         items = [Item(20)]
         for number, (deed, _) in DEEDS.items():
-            statement = deed.replace("{port}", str(port)).replace("{secret}", str(secret))
-            items.append(Item(number, code=[_doing(number, f"import os, pathlib, socket, time\n{statement}")]))
+            statement = deed.replace("{port}", str(port)).replace(
+                "{secret}", str(secret)
+            )
+            items.append(
+                Item(
+                    number,
+                    code=[
+                        _doing(number, f"import os, pathlib, socket, time\n{statement}")
+                    ],
+                )
+            )
         world = fill(build_world(folder, issues=0), *items)
         return world, _run(world, "--test-timeout", "20"), heard
 
@@ -162,8 +211,14 @@ def test_code_that_misbehaves_is_stopped_and_told(
 ) -> None:
     world, items, _ = stopped
     entry = items[str(number)]
-    report = (world.repo / f"docs/lineage/active/{number}-implementation").glob("*-code-refused.md")
-    told = entry["message"] + " ".join(entry["findings"]) + "".join(path.read_text("utf-8") for path in report)
+    report = (world.repo / f"docs/lineage/active/{number}-implementation").glob(
+        "*-code-refused.md"
+    )
+    told = (
+        entry["message"]
+        + " ".join(entry["findings"])
+        + "".join(path.read_text("utf-8") for path in report)
+    )
     assert (entry["status"], entry["class"]) == ("failed", "not-green"), entry
     assert DEEDS[number][1] in told, told
 
@@ -182,7 +237,14 @@ def test_beside_it_the_honest_one_is_built_and_nothing_got_out(
 def _run(world: World, *more: str) -> dict[str, Any]:
     """Build everything and return how each item ended."""
     with world.start(
-        "implement-workflow", "--all", "--parallel", "2", "--max-iterations", "1", *more, "--json"
+        "implement-workflow",
+        "--all",
+        "--parallel",
+        "2",
+        "--max-iterations",
+        "1",
+        *more,
+        "--json",
     ) as running:
         finished = running.finish(patience=5 * PATIENCE)
     return {item["id"]: item for item in json.loads(finished.stdout)["items"]}
@@ -200,6 +262,11 @@ def _listen(server: socket.socket, heard: list[bytes]) -> None:
 
 def _has_bubblewrap() -> bool:
     try:
-        return find_sandbox({"AGENTOS_SANDBOX": "bubblewrap", "PATH": os.environ["PATH"]}).name == "bubblewrap"
+        return (
+            find_sandbox(
+                {"AGENTOS_SANDBOX": "bubblewrap", "PATH": os.environ["PATH"]}
+            ).name
+            == "bubblewrap"
+        )
     except UsageError:
         return False

@@ -1,4 +1,6 @@
-"""`agentos keys` in real processes: nothing that is typed, sent or stored is ever shown."""
+"""`agentos keys` in real processes: nothing that is typed, sent or stored is ever
+shown.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +20,22 @@ from pathlib import Path
 
 import pytest
 
-from agentos.keys import fingerprint
-from agentos.keys.entries import make_key
-from agentos.keys.trial import Finding, try_keys
-from agentos.providers.classify import clean_words
+from agentos.gateway.keys.check import KeyCheck, try_keys
+from agentos.gateway.keys.entries import make_key
+from agentos.gateway.providers.classify import clean_words
+from agentos.state.redaction import fingerprint
 from tests.support import BIN, PATIENCE, SIGINT, Finished, World, ended_by
 
 CANARY = "AIzaSyCANARY-0123456789abcdef"
 NAME = fingerprint("gemini", CANARY)
 
 
-def keys(world: World, *arguments: str, stdin: str = "", environ: Mapping[str, str] | None = None) -> Finished:
+def keys(
+    world: World,
+    *arguments: str,
+    stdin: str = "",
+    environ: Mapping[str, str] | None = None,
+) -> Finished:
     """Run `agentos keys` with some standard input."""
     done = subprocess.run(
         [BIN / "agentos", "keys", *arguments],
@@ -57,7 +64,9 @@ class Prompt:
         self.pid, self.terminal = pty.fork()
         if self.pid == 0:
             os.chdir(world.repo)
-            os.execve(BIN / "agentos", ["agentos", "keys", *arguments], dict(world.environ))
+            os.execve(
+                BIN / "agentos", ["agentos", "keys", *arguments], dict(world.environ)
+            )
 
     def wait_for(self, text: bytes) -> None:
         """Wait until a text is shown."""
@@ -76,7 +85,10 @@ class Prompt:
 
     def command_line(self) -> bytes:
         """Return what other users see of the process."""
-        return Path(f"/proc/{self.pid}/cmdline").read_bytes() + Path(f"/proc/{self.pid}/comm").read_bytes()
+        return (
+            Path(f"/proc/{self.pid}/cmdline").read_bytes()
+            + Path(f"/proc/{self.pid}/comm").read_bytes()
+        )
 
     def finish(self) -> int:
         """Wait for the end; return the exit code."""
@@ -114,9 +126,12 @@ def test_a_key_typed_at_a_terminal_is_never_shown(world: World) -> None:
     assert world.home.stat().st_mode & 0o777 == 0o700
 
 
-def test_ctrl_c_at_the_prompt_ends_the_command_and_mends_the_terminal(world: World) -> None:
+def test_ctrl_c_at_the_prompt_ends_the_command_and_mends_the_terminal(
+    world: World,
+) -> None:
     prompt = Prompt(world, "add", "gemini")
-    # Held open, or the terminal would be gone with the command, and its settings with it.
+    # Held open, or the terminal would be gone with the command, and its settings with
+    # it.
     prompt.wait_for(b"not shown): ")
     held = os.open(f"/proc/{prompt.pid}/fd/0", os.O_RDWR | os.O_NOCTTY)
     prompt.type(b"half-CANARY\x03")
@@ -139,18 +154,45 @@ def test_an_empty_line_at_the_prompt_adds_nothing(world: World) -> None:
 
 
 def test_a_key_is_added_from_standard_input_listed_and_removed(world: World) -> None:
-    options = ("--group", "team", "--max-parallel", "3", "--requests-per-minute", "60", "--tokens-per-minute", "1000")
-    assert keys(world, "add", "gemini", *options, stdin=f"{CANARY}\n").stdout == f"Added {NAME} (keys.toml, key 1)\n"
+    options = (
+        "--group",
+        "team",
+        "--max-parallel",
+        "3",
+        "--requests-per-minute",
+        "60",
+        "--tokens-per-minute",
+        "1000",
+    )
+    assert (
+        keys(world, "add", "gemini", *options, stdin=f"{CANARY}\n").stdout
+        == f"Added {NAME} (keys.toml, key 1)\n"
+    )
     listed = keys(world, "list")
     assert listed.code == 0
     heading, row = listed.stdout.splitlines()
-    assert heading.split() == ["PROVIDER", "NAME", "GROUP", "SOURCE", "PARALLEL", "LIMITS", "STATE"]
-    for cell in ("gemini", NAME, "team", "keys.toml, key 1", "3", "60 requests/min, 1,000 tokens/min"):
+    assert heading.split() == [
+        "PROVIDER",
+        "NAME",
+        "GROUP",
+        "SOURCE",
+        "PARALLEL",
+        "LIMITS",
+        "STATE",
+    ]
+    for cell in (
+        "gemini",
+        NAME,
+        "team",
+        "keys.toml, key 1",
+        "3",
+        "60 requests/min, 1,000 tokens/min",
+    ):
         assert cell in row
     again = keys(world, "add", "gemini", stdin=CANARY)
     assert (again.code, again.stderr) == (
         2,
-        f"agentos: {NAME} is there already (keys.toml, key 1); nothing was added\n",
+        f"agentos keys: {NAME} is there already (keys.toml, key 1); nothing was added\n",
     )
     assert keys(world, "remove", NAME).stdout == f"Removed {NAME}\n"
     assert keys(world, "list").stdout.startswith("No keys. ")
@@ -158,15 +200,23 @@ def test_a_key_is_added_from_standard_input_listed_and_removed(world: World) -> 
 
 
 def test_the_list_is_one_json_document_with_the_problems_in_it(world: World) -> None:
-    environ = {"GEMINI_API_KEYS": f"{CANARY},{CANARY}2", "GOOGLE_API_KEY": "another-CANARY"}
+    environ = {
+        "GEMINI_API_KEYS": f"{CANARY},{CANARY}2",
+        "GOOGLE_API_KEY": "another-CANARY",
+    }
     ended = keys(world, "list", "--json", environ=environ)
     document = json.loads(ended.stdout)
     assert document["schema"] == 1
-    assert [key["source"] for key in document["keys"]] == ["GEMINI_API_KEYS, key 1", "GEMINI_API_KEYS, key 2"]
+    assert [key["source"] for key in document["keys"]] == [
+        "GEMINI_API_KEYS, key 1",
+        "GEMINI_API_KEYS, key 2",
+    ]
     assert document["keys"][0]["name"] == document["keys"][0]["group"] == NAME
     assert "GOOGLE_API_KEY" in document["problems"][0]
     plain = keys(world, "list", environ=environ)
-    assert plain.stderr.startswith("agentos: warning: GEMINI_API_KEYS, key 1 is used for gemini")
+    assert plain.stderr.startswith(
+        "agentos keys: warning: GEMINI_API_KEYS, key 1 is used for gemini"
+    )
     assert not world.home.exists()
 
 
@@ -191,39 +241,61 @@ def test_ten_additions_at_once_are_all_kept(world: World) -> None:
         assert process.wait(PATIENCE) == 0, said
         process.stderr.close()
     document = json.loads(keys(world, "list", "--json").stdout)
-    assert {key["name"] for key in document["keys"]} == {fingerprint("gemini", secret) for _, secret in running}
-    assert sorted(path.name for path in world.home.iterdir()) == ["keys.toml", "keys.toml.lock"]
+    assert {key["name"] for key in document["keys"]} == {
+        fingerprint("gemini", secret) for _, secret in running
+    }
+    assert sorted(path.name for path in world.home.iterdir()) == [
+        "keys.toml",
+        "keys.toml.lock",
+    ]
 
 
 def test_a_server_without_a_key_is_added_by_its_address_alone(world: World) -> None:
-    assert keys(world, "add", "openai", "--base-url", "http://127.0.0.1:11434/v1").code == 0
+    assert (
+        keys(world, "add", "openai", "--base-url", "http://127.0.0.1:11434/v1").code
+        == 0
+    )
     assert "http://127.0.0.1:11434/v1" in keys(world, "list").stdout
     assert keys(world, "add", "openai").code == 2
-    assert keys(world, "add", "gemini", "--base-url", "http://127.0.0.1:11434/v1").code == 2
+    assert (
+        keys(world, "add", "gemini", "--base-url", "http://127.0.0.1:11434/v1").code
+        == 2
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("add", "gemini", "--key", CANARY), "--key is not taken: other users can read"),
-        (("add", f"--api-key={CANARY}", "gemini"), "--api-key is not taken"),
-        (("add", "gemini", CANARY), "never an argument"),
-        (("add", CANARY), "a provider that does not exist; known are anthropic, claude-cli, gemini, openai"),
+        (
+            ("add", "gemini", "--key", CANARY),
+            "--key: not accepted: other users can read",
+        ),
+        (("add", f"--api-key={CANARY}", "gemini"), "--api-key: not accepted"),
+        (("add", "gemini", CANARY), "never given as an argument"),
+        (
+            ("add", CANARY),
+            "a provider that does not exist; known are anthropic, claude-cli, gemini, openai",
+        ),
         (("add", "gemni"), "did you mean 'gemini'?"),
         (("add",), "PROVIDER"),
         (("add", "gemini", f"--{CANARY}"), "unknown option"),
         (("add", "gemini", "--max-paralel", "3"), "did you mean --max-parallel?"),
         (("add", "gemini", "--max-parallel", CANARY), "must be a whole number"),
         (("add", "gemini", "--max-parallel", "0"), "from 1 to 1,000"),
-        (("add", "gemini", "--base-url", f"https://u:{CANARY}@h/"), "user name or password"),
+        (
+            ("add", "gemini", "--base-url", f"https://u:{CANARY}@h/"),
+            "user name or password",
+        ),
         (("add", "gemini"), "no key was given"),
         (("remove", CANARY), "no key has this name; see: agentos keys list"),
         (("remove", "gemini-00000000"), "no key has this name"),
-        ((CANARY,), "there is no such command; use one of list, add, remove, check"),
+        ((CANARY,), "no such command; use one of list, add, remove, check"),
         (("check",), "there are no keys to check"),
     ],
 )
-def test_a_command_that_cannot_be_used_repeats_no_key(world: World, arguments: tuple[str, ...], said: str) -> None:
+def test_a_command_that_cannot_be_used_repeats_no_key(
+    world: World, arguments: tuple[str, ...], said: str
+) -> None:
     ended = keys(world, *arguments)
     assert ended.code == 2
     assert said in ended.stderr
@@ -237,13 +309,17 @@ def test_two_lines_of_standard_input_are_no_key(world: World) -> None:
     assert "over 4,096" in keys(world, "add", "gemini", stdin="k" * 100_000).stderr
 
 
-def test_a_key_of_the_environment_is_not_removed_but_its_variable_is_named(world: World) -> None:
+def test_a_key_of_the_environment_is_not_removed_but_its_variable_is_named(
+    world: World,
+) -> None:
     ended = keys(world, "remove", NAME, environ={"GEMINI_API_KEY_2": CANARY})
     assert ended.code == 2
     assert f"{NAME}: comes from GEMINI_API_KEY_2 in the environment" in ended.stderr
 
 
-@pytest.mark.parametrize("arguments", [("list",), ("check",), ("remove", NAME), ("add", "gemini")])
+@pytest.mark.parametrize(
+    "arguments", [("list",), ("check",), ("remove", NAME), ("add", "gemini")]
+)
 @pytest.mark.parametrize("fault", ["mode", "toml", "home"])
 def test_an_unusable_key_file_stops_every_command_and_is_left_alone(
     world: World, arguments: tuple[str, ...], fault: str
@@ -258,7 +334,9 @@ def test_an_unusable_key_file_stops_every_command_and_is_left_alone(
     before = key_file(world).read_bytes()
     ended = keys(world, *arguments, stdin="another-key")
     assert ended.code == 2
-    assert {"mode": "chmod 600", "toml": "line 2, column", "home": "chmod go-w"}[fault] in ended.stderr
+    assert {"mode": "chmod 600", "toml": "line 2, column", "home": "chmod go-w"}[
+        fault
+    ] in ended.stderr
     assert ended.stderr.count("\n") == 1
     assert key_file(world).read_bytes() == before
 
@@ -266,7 +344,14 @@ def test_an_unusable_key_file_stops_every_command_and_is_left_alone(
 def test_help_is_complete(world: World) -> None:
     for arguments in ((), ("--help",)):
         text = keys(world, *arguments).stdout
-        for word in ("examples:", "exit codes:", "files:", "environment", "GEMINI_API_KEYS", "check"):
+        for word in (
+            "examples:",
+            "exit codes:",
+            "files:",
+            "environment",
+            "GEMINI_API_KEYS",
+            "check",
+        ):
             assert word in text
     assert "--requests-per-minute" in keys(world, "add", "--help").stdout
     assert "agentos keys list" in world.run("agentos", "--help").stdout
@@ -296,7 +381,9 @@ def serve(answer: Callable[[str, str], tuple[int, dict[str, object]]]) -> Iterat
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            status, body = answer(self.path, self.headers.get("Authorization", "").removeprefix("Bearer "))
+            status, body = answer(
+                self.path, self.headers.get("Authorization", "").removeprefix("Bearer ")
+            )
             data = json.dumps(body).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
@@ -319,19 +406,36 @@ def serve(answer: Callable[[str, str], tuple[int, dict[str, object]]]) -> Iterat
 
 
 def answer_like_openai(path: str, key: str) -> tuple[int, dict[str, object]]:
-    """Know one key, and repeat the others in the refusal, as the real one does in part."""
+    """Know one key, and repeat the others in the refusal, as the real one does in
+    part.
+    """
     if path.startswith("/v1/models") and key == f"good-{CANARY}":
-        return 200, {"object": "list", "data": [{"id": "m", "object": "model", "created": 1, "owned_by": "us"}]}
+        return 200, {
+            "object": "list",
+            "data": [{"id": "m", "object": "model", "created": 1, "owned_by": "us"}],
+        }
     message = f"Incorrect API key provided: {key} or {key[:9]}****{key[-4:]}. See https://example.invalid/keys."
-    return 401, {"error": {"message": message, "type": "invalid_request_error", "code": "invalid_api_key"}}
+    return 401, {
+        "error": {
+            "message": message,
+            "type": "invalid_request_error",
+            "code": "invalid_api_key",
+        }
+    }
 
 
 def test_check_tells_of_each_key_whether_it_is_accepted(world: World) -> None:
-    pytest.importorskip("agentos.providers.openai")
-    good, bad = fingerprint("openai", f"good-{CANARY}"), fingerprint("openai", f"bad-{CANARY}")
+    pytest.importorskip("agentos.gateway.providers.openai")
+    good, bad = (
+        fingerprint("openai", f"good-{CANARY}"),
+        fingerprint("openai", f"bad-{CANARY}"),
+    )
     with serve(answer_like_openai) as address:
         for secret in (f"good-{CANARY}", f"bad-{CANARY}"):
-            assert keys(world, "add", "openai", "--base-url", address, stdin=secret).code == 0
+            assert (
+                keys(world, "add", "openai", "--base-url", address, stdin=secret).code
+                == 0
+            )
         ended = keys(world, "check")
         assert ended.code == 1
         first, second = ended.stdout.splitlines()
@@ -348,7 +452,7 @@ def test_check_tells_of_each_key_whether_it_is_accepted(world: World) -> None:
 
 
 def test_a_provider_that_does_not_answer_is_given_up() -> None:
-    pytest.importorskip("agentos.providers.openai")
+    pytest.importorskip("agentos.gateway.providers.openai")
     asked, over = threading.Event(), threading.Event()
 
     def wait(path: str, key: str) -> tuple[int, dict[str, object]]:
@@ -356,18 +460,26 @@ def test_a_provider_that_does_not_answer_is_given_up() -> None:
         over.wait(PATIENCE)
         return 500, {}
 
-    async def collect(address: str) -> list[Finding]:
-        key = make_key({"provider": "openai", "key": CANARY, "base_url": address}, "test")
+    async def collect(address: str) -> list[KeyCheck]:
+        key = make_key(
+            {"provider": "openai", "key": CANARY, "base_url": address}, "test"
+        )
         return [finding async for finding in try_keys([key], patience=3.0)]
 
     with serve(wait) as address:
         (finding,) = asyncio.run(collect(address))
         over.set()
     assert asked.is_set()
-    assert (finding.outcome, finding.detail) == ("cannot be reached", "no answer within 3 s")
+    assert (finding.outcome, finding.detail) == (
+        "cannot be reached",
+        "no answer within 3 s",
+    )
 
 
 def test_words_of_a_provider_lose_the_key_and_every_telling_piece_of_it() -> None:
     said = f"wrong: {CANARY}, sk-A****cdef\nor '{CANARY[3:15]}' for abcdef"
-    assert clean_words(said, CANARY) == "wrong: [REDACTED], [REDACTED] or [REDACTED] for abcdef"
+    assert (
+        clean_words(said, CANARY)
+        == "wrong: [REDACTED], [REDACTED] or [REDACTED] for abcdef"
+    )
     assert clean_words("fine", "") == "fine"

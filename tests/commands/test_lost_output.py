@@ -1,4 +1,6 @@
-"""A command whose output cannot be written says so and does not end as if all were well."""
+"""A command whose output cannot be written says so and does not end as if all were
+well.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ import pytest
 
 from tests.support import BIN, World
 
-LINE = "the output cannot be written (No space left on device); make room there and run again\n"
+LINE = "the output cannot be written (No space left on device); free some space there and run again\n"
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
@@ -24,7 +26,9 @@ LINE = "the output cannot be written (No space left on device); make room there 
         "agentos version",
     ],
 )
-def test_a_full_disk_behind_standard_output_is_told(world: World, command: str, unbuffered: str) -> None:
+def test_a_full_disk_behind_standard_output_is_told(
+    world: World, command: str, unbuffered: str
+) -> None:
     program, *arguments = command.split()
     with open("/dev/full", "wb") as full:
         ended = subprocess.run(
@@ -37,5 +41,8 @@ def test_a_full_disk_behind_standard_output_is_told(world: World, command: str, 
             check=False,
         )
     assert ended.returncode == 1, ended.stderr
-    assert ended.stderr.endswith(f"{program}: {LINE}")
+    name = program
+    if command.startswith(("agentos status", "agentos config")):
+        name = " ".join(command.split()[:2])
+    assert ended.stderr.endswith(f"{name}: {LINE}")
     assert "Traceback" not in ended.stderr

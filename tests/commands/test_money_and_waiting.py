@@ -1,4 +1,6 @@
-"""Money is what was billed, caps are the user's own, and whoever waits is told for what."""
+"""Money is what was billed, caps are the user's own, and whoever waits is told for
+what.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,14 @@ from typing import Any
 
 import pytest
 
-from tests.commands.asking import command, key, lines_with, status_of, summary_of, write_keys
+from tests.commands.asking import (
+    command,
+    key,
+    lines_with,
+    status_of,
+    summary_of,
+    write_keys,
+)
 from tests.scenario import ScenarioProcess
 from tests.support import SIGINT, World, wait_until
 
@@ -30,7 +39,9 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., ScenarioProcess]]:
     started: list[ScenarioProcess] = []
 
     def start(port: int = 0, **script: Any) -> ScenarioProcess:
-        server = ScenarioProcess({**PRICES, **script}, tmp_path / f"server-{len(started)}", port=port)
+        server = ScenarioProcess(
+            {**PRICES, **script}, tmp_path / f"server-{len(started)}", port=port
+        )
         started.append(server)
         return server
 
@@ -71,23 +82,34 @@ def test_a_cap_names_what_used_it_up_and_the_command_that_helps(
     server = serve(fault=[{"kind": "reset", "purpose": "lld.draft"}])
     write_keys(world, key("openai", server.url))
     ended = world.run(*command("openai", "", "--max-cost-per-day", "1.20", parallel=1))
-    (line,) = lines_with(ended.stderr, "[COORDINATOR] the cap of $1.20 for today (UTC) is reached")
+    (line,) = lines_with(
+        ended.stderr, "[COORDINATOR] the cap of $1.20 for today (UTC) is reached"
+    )
     assert "$0.00 is spent, up to $" in line
-    assert "may have been billed for 2 calls without a whole answer (the last: openai: the" in line
+    assert (
+        "may have been billed for 2 calls without a whole answer (the last: openai: the"
+        in line
+    )
     advice = re.search(r"run again with --max-cost-per-day (\d+\.\d+) or more", line)
     assert advice, line
     assert ended.code == 75
-    (retry,) = lines_with(ended.stdout, "Budget exhausted: ", "Go on with at least: lld-workflow ")
+    (retry,) = lines_with(
+        ended.stdout, "Budget exhausted: ", "Continue with at least: lld-workflow "
+    )
     assert "--max-cost-per-day 1.20" not in retry
     server.change(fault=[])
-    pasted = retry.partition("Go on with at least: ")[2].split()
+    pasted = retry.partition("Continue with at least: ")[2].split()
     assert pasted[pasted.index("--max-cost-per-day") + 1] == advice[1]
     pasted[pasted.index("--max-cost-per-day") + 1] = "50"
     assert world.run(*pasted).code == 0
 
 
-def test_what_is_sent_again_after_a_failure_is_counted(world: World, serve: Callable[..., ScenarioProcess]) -> None:
-    server = serve(fault=[{"kind": "reset", "item": "1", "purpose": "lld.draft", "times": 2}])
+def test_what_is_sent_again_after_a_failure_is_counted(
+    world: World, serve: Callable[..., ScenarioProcess]
+) -> None:
+    server = serve(
+        fault=[{"kind": "reset", "item": "1", "purpose": "lld.draft", "times": 2}]
+    )
     write_keys(world, key("openai", server.url))
     ended = world.run(*command("openai"))
     assert ended.code == 0, ended.text
@@ -99,11 +121,15 @@ def test_what_is_sent_again_after_a_failure_is_counted(world: World, serve: Call
     assert summary["cost_at_most"] > summary["cost"] + 0.5
 
 
-def test_after_ctrl_c_summary_and_status_say_the_same(world: World, serve: Callable[..., ScenarioProcess]) -> None:
+def test_after_ctrl_c_summary_and_status_say_the_same(
+    world: World, serve: Callable[..., ScenarioProcess]
+) -> None:
     server = serve(fault=[{"kind": "silence", "purpose": "lld.review"}])
     write_keys(world, key("openai", server.url))
     with world.start(*command("openai")) as running:
-        wait_until(lambda: len(server.ledger.admitted()) == 6, "three wait for a review")
+        wait_until(
+            lambda: len(server.ledger.admitted()) == 6, "three wait for a review"
+        )
         running.signal(SIGINT)
         ended = running.finish()
     summary = summary_of(world.run_folders[-1])
@@ -113,7 +139,9 @@ def test_after_ctrl_c_summary_and_status_say_the_same(world: World, serve: Calla
     assert f"{said[1]} spent so far" in world.run("agentos", "status").stdout
     items = json.loads(world.run("agentos", "status", "--json").stdout)["items"]
     for name in ("cost", "cost_at_most"):
-        assert sum(item[name] for item in items) == pytest.approx(summary[name], abs=1e-5)
+        assert sum(item[name] for item in items) == pytest.approx(
+            summary[name], abs=1e-5
+        )
 
 
 def test_a_command_that_ends_does_not_open_a_new_purse_for_one_that_runs(
@@ -125,7 +153,9 @@ def test_a_command_that_ends_does_not_open_a_new_purse_for_one_that_runs(
     capped = command("openai", "", "--max-cost", "9", parallel=1)
     one = tuple(part for part in capped if part != "--all")
     with world.start(*one, "--ids", "1") as running:
-        wait_until(lambda: bool(server.ledger.admitted()), "the first call is under way")
+        wait_until(
+            lambda: bool(server.ledger.admitted()), "the first call is under way"
+        )
         assert world.run(*one, "--ids", "2").code == 0
         (chain,) = (path for path in (world.home / "undertakings").glob("*/lld"))
         shared = chain.read_text("ascii")
@@ -139,19 +169,31 @@ def test_a_command_that_ends_does_not_open_a_new_purse_for_one_that_runs(
 HOSTILE = 'price = ["openai:*=0/0"]\nmax_cost = "1000"\nbase_url = ["openai=http://127.0.0.1:9/v1"]\nmax_rounds = 4\n'
 
 
-def test_a_repository_cannot_cancel_the_users_cap(world: World, serve: Callable[..., ScenarioProcess]) -> None:
+def test_a_repository_cannot_cancel_the_users_cap(
+    world: World, serve: Callable[..., ScenarioProcess]
+) -> None:
     server = serve()
     write_keys(world, key("openai", server.url))
     (world.repo / "agentos.toml").write_text(HOSTILE, "utf-8")
     ended = world.run(*command("openai", "", "--max-cost", "0.01"))
     assert ended.code == 75, ended.text
     assert server.ledger.bill() <= 0.01
-    assert "[COORDINATOR] this repository sets max_rounds (agentos.toml)" in ended.stderr
-    assert "base_url of this repository is not used until you trust agentos.toml: agentos config trust" in ended.stderr
-    assert "agentos.toml of this repository lowers caps above max_cost = 1000; change it there" in ended.stderr
+    assert (
+        "[COORDINATOR] this repository sets max_rounds (agentos.toml)" in ended.stderr
+    )
+    assert (
+        "base_url of this repository is not used until you trust agentos.toml: agentos config trust"
+        in ended.stderr
+    )
+    assert (
+        "agentos.toml of this repository lowers caps above max_cost = 1000; change it there"
+        in ended.stderr
+    )
 
 
-def test_a_repository_may_lower_a_cap_and_raise_a_price(world: World, serve: Callable[..., ScenarioProcess]) -> None:
+def test_a_repository_may_lower_a_cap_and_raise_a_price(
+    world: World, serve: Callable[..., ScenarioProcess]
+) -> None:
     server = serve()
     write_keys(world, key("openai", server.url))
     settings = world.repo / "agentos.toml"
@@ -161,7 +203,9 @@ def test_a_repository_may_lower_a_cap_and_raise_a_price(world: World, serve: Cal
     settings.write_text('price = ["openai:gpt-6-luna=300/1500"]\n', "utf-8")
     ended = world.run(*command("openai"))
     assert ended.code == 0
-    assert summary_of(world.run_folders[-1])["cost"] == pytest.approx(100 * server.ledger.bill(), rel=1e-3)
+    assert summary_of(world.run_folders[-1])["cost"] == pytest.approx(
+        100 * server.ledger.bill(), rel=1e-3
+    )
 
 
 def test_a_trusted_repository_shares_its_address_until_its_settings_change(
@@ -176,7 +220,9 @@ def test_a_trusted_repository_shares_its_address_until_its_settings_change(
     assert "Trusted until these settings change." in trusted.stdout
     assert world.run(*command("openai"), environ=secret).code == 0
     assert server.ledger.admitted()
-    settings.write_text(f'base_url = ["openai={server.url}/v1"]\nmax_rounds = 3\n', "utf-8")
+    settings.write_text(
+        f'base_url = ["openai={server.url}/v1"]\nmax_rounds = 3\n', "utf-8"
+    )
     shown = json.loads(world.run("agentos", "config", "--json").stdout)["settings"]
     assert shown["base_url"] == {"value": [], "origin": "default"}
 
@@ -212,7 +258,9 @@ def test_a_server_that_asks_to_come_again_at_once_is_not_stormed(
     refused = [call.clock for call in server.ledger.calls() if not call.is_admitted]
     waits = [later - earlier for earlier, later in itertools.pairwise(refused)]
     assert len(refused) == 3
-    assert all(wait >= 0.9 * floor for wait, floor in zip(waits, (1.0, 2.0), strict=True)), waits
+    assert all(
+        wait >= 0.9 * floor for wait, floor in zip(waits, (1.0, 2.0), strict=True)
+    ), waits
 
 
 def test_a_server_that_is_silent_before_its_first_byte_is_waited_for_and_told_of(
@@ -221,18 +269,30 @@ def test_a_server_that_is_silent_before_its_first_byte_is_waited_for_and_told_of
     """Eight of ten minutes, at a fiftieth of the time."""
     server = serve(fault=[{"kind": "silence", "delay": 9.6, "times": 3}])
     write_keys(world, key("openai", server.url))
-    ended = world.run(*command("openai"), environ={"AGENTOS_FIRST_BYTE_TIMEOUT": "12", "AGENTOS_IDLE_TIMEOUT": "2.4"})
+    ended = world.run(
+        *command("openai"),
+        environ={"AGENTOS_FIRST_BYTE_TIMEOUT": "12", "AGENTOS_IDLE_TIMEOUT": "2.4"},
+    )
     assert ended.code == 0, ended.text
     assert not server.ledger.repeated()
-    told = lines_with(ended.stderr, "openai:gpt-6-luna has sent nothing for ", "(first_byte_timeout)")
-    assert {line.split(":")[0] for line in told} == {f"[COORDINATOR] LLD-{number}" for number in (1, 2, 3)}
+    told = lines_with(
+        ended.stderr, "openai:gpt-6-luna has sent nothing for ", "(first_byte_timeout)"
+    )
+    assert {line.split(":")[0] for line in told} == {
+        f"[COORDINATOR] LLD-{number}" for number in (1, 2, 3)
+    }
 
 
-def test_a_server_that_drips_is_let_drip(world: World, serve: Callable[..., ScenarioProcess]) -> None:
+def test_a_server_that_drips_is_let_drip(
+    world: World, serve: Callable[..., ScenarioProcess]
+) -> None:
     """Longer than both limits in all, never longer than one of them without a byte."""
     server = serve(fault=[{"kind": "slow", "delay": 0.5, "times": 3}])
     write_keys(world, key("openai", server.url))
-    ended = world.run(*command("openai"), environ={"AGENTOS_FIRST_BYTE_TIMEOUT": "3", "AGENTOS_IDLE_TIMEOUT": "2"})
+    ended = world.run(
+        *command("openai"),
+        environ={"AGENTOS_FIRST_BYTE_TIMEOUT": "3", "AGENTOS_IDLE_TIMEOUT": "2"},
+    )
     assert ended.code == 0, ended.text
     assert not server.ledger.repeated()
 
@@ -243,15 +303,23 @@ def test_a_server_with_one_slot_serves_four_items_one_after_the_other(
     world = make_world(issues=4)
     server = serve(slots=1, latency=1.0)
     write_keys(world, key("openai", server.url, max_parallel=4))
-    ended = world.run(*command("openai"), environ={"AGENTOS_FIRST_BYTE_TIMEOUT": "20", "AGENTOS_IDLE_TIMEOUT": "2"})
+    ended = world.run(
+        *command("openai"),
+        environ={"AGENTOS_FIRST_BYTE_TIMEOUT": "20", "AGENTOS_IDLE_TIMEOUT": "2"},
+    )
     assert ended.code == 0, ended.text
     assert len(server.ledger.admitted()) == 8
     assert not server.ledger.repeated()
     assert lines_with(ended.stderr, "has sent nothing for ", "(first_byte_timeout)")
 
 
-def test_a_timeout_ends_the_item_and_the_command(world: World, serve: Callable[..., ScenarioProcess]) -> None:
-    server = serve(fault=[{"kind": "slow", "delay": 1.0, "item": "1", "purpose": "lld.draft"}], tokens_per_second=20)
+def test_a_timeout_ends_the_item_and_the_command(
+    world: World, serve: Callable[..., ScenarioProcess]
+) -> None:
+    server = serve(
+        fault=[{"kind": "slow", "delay": 1.0, "item": "1", "purpose": "lld.draft"}],
+        tokens_per_second=20,
+    )
     write_keys(world, key("openai", server.url))
     begun = time.monotonic()
     one = tuple(part for part in command("openai") if part != "--all")
@@ -272,7 +340,10 @@ def test_what_arrives_while_the_command_is_suspended_is_not_asked_for_again(
     with world.start(*command("openai"), environ=patience) as running:
         wait_until(lambda: len(server.ledger.admitted()) == 3, "all are asked")
         running.signal(signal.SIGTSTP)
-        wait_until(lambda: all(call.is_done for call in server.ledger.admitted()), "all are answered")
+        wait_until(
+            lambda: all(call.is_done for call in server.ledger.admitted()),
+            "all are answered",
+        )
         running.ends_within(4.0)
         running.signal(signal.SIGCONT)
         ended = running.finish()
@@ -283,8 +354,12 @@ def test_what_arrives_while_the_command_is_suspended_is_not_asked_for_again(
 README = Path(__file__).parents[2] / "README.md"
 
 
-def test_the_commands_of_the_readme_pass_every_check_up_to_the_network(world: World) -> None:
-    (example,) = re.findall(r"^lld-workflow .*--drafter .*$", README.read_text("utf-8"), re.MULTILINE)
+def test_the_commands_of_the_readme_pass_every_check_up_to_the_network(
+    world: World,
+) -> None:
+    (example,) = re.findall(
+        r"^lld-workflow .*--drafter .*$", README.read_text("utf-8"), re.MULTILINE
+    )
     secrets = {
         "ANTHROPIC_API_KEY": "sk-ant-api03-0123456789abcdefABCDEF0123456789",
         "GEMINI_API_KEY": "AIza0123456789abcdefghijABCDEFGHIJ01234",
@@ -294,7 +369,9 @@ def test_the_commands_of_the_readme_pass_every_check_up_to_the_network(world: Wo
     assert world.run(*example.split(), "--dry-run", environ=secrets).code == 0
     ended = world.run(*example.split(), environ=secrets)
     assert ended.code == 1, ended.text
-    assert {entry["class"] for entry in summary_of(world.run_folders[-1])["items"]} == {"provider"}
+    assert {entry["class"] for entry in summary_of(world.run_folders[-1])["items"]} == {
+        "provider"
+    }
     assert "anthropic could not be reached" in ended.stdout
     assert "looks like a placeholder" not in ended.text
 
@@ -302,7 +379,11 @@ def test_the_commands_of_the_readme_pass_every_check_up_to_the_network(world: Wo
 @pytest.mark.parametrize(
     ("model", "environ", "said"),
     [
-        ("openai:gtp-5", {"OPENAI_API_KEY": "sk-0123456789abcdef0123456789"}, "its price is not known"),
+        (
+            "openai:gtp-5",
+            {"OPENAI_API_KEY": "sk-0123456789abcdef0123456789"},
+            "its price is not known",
+        ),
         ("openai:gpt-5", {}, "no openai key; set OPENAI_API_KEY"),
     ],
 )
@@ -310,7 +391,16 @@ def test_a_dry_run_refuses_what_a_run_would_refuse(
     world: World, model: str, environ: dict[str, str], said: str
 ) -> None:
     for more in ((), ("--dry-run",)):
-        ended = world.run("lld-workflow", "--all", "--drafter", model, "--reviewer", model, *more, environ=environ)
+        ended = world.run(
+            "lld-workflow",
+            "--all",
+            "--drafter",
+            model,
+            "--reviewer",
+            model,
+            *more,
+            environ=environ,
+        )
         assert ended.code == 2
         assert said in ended.stderr
         assert not re.search(r"=\d", ended.stderr), "no figure is made up"

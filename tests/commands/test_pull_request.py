@@ -1,4 +1,6 @@
-"""`agentos pr` opens one pull request for an implemented item, whatever is killed, lost or hostile on the way."""
+"""`agentos pr` opens one pull request for an implemented item, whatever is killed, lost
+or hostile on the way.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +13,16 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("github")
-
-from agentos import locks
-from agentos.home import Home, repository_key
-from agentos.task import State, Task, Workflow
+from agentos.item import Item, State
+from agentos.kinds import Kind
+from agentos.state import locks
+from agentos.state.home import Home, repository_key
 from tests.commands.built import REPORT, TESTS, build_item, make_clone, record_end
 from tests.forge import Cut, Expire, Fault, Hold, Hub, Limit, Repo, Status, serve
 from tests.forge.hub import TOKEN
 from tests.forge.pulls import add_pull, run_git, tip_of
+from tests.repository.git.ground import git
 from tests.support import SIGKILL, Finished, World
-from tests.worktrees.ground import git
 
 BRANCH = "agentos/42-export-the-shelf"
 
@@ -72,38 +73,61 @@ def place(make_world: Callable[..., World], hub: Hub, tmp_path: Path) -> Place:
     make_clone(world)
     build_item(world)
     origin = tmp_path / "origin.git"
-    git(tmp_path, "clone", "-q", "--bare", "--single-branch", "-b", "main", str(world.repo), str(origin))
+    git(
+        tmp_path,
+        "clone",
+        "-q",
+        "--bare",
+        "--single-branch",
+        "-b",
+        "main",
+        str(world.repo),
+        str(origin),
+    )
     git(origin, "config", "http.receivepack", "true")
     return connect(world, hub, origin)
 
 
 def connect(world: World, hub: Hub, origin: Path) -> Place:
-    """Have the clone's origin be a bare repository on a GitHub, and the user known there."""
+    """Have the clone's origin be a bare repository on a GitHub, and the user known
+    there.
+    """
     hub.repo("acme/shop").add("An issue of somebody else")
     hub.repos["acme/shop"].git_dir = origin
     git(world.repo, "remote", "remove", "origin", check=False)
     git(world.repo, "remote", "add", "origin", f"{hub.url}/acme/shop.git")
     user = Path(world.environ["HOME"])
     user.mkdir(exist_ok=True)
-    (user / "secrets").write_text(hub.url.replace("://", f"://someone:{TOKEN}@") + "\n", "utf-8")
-    (user / ".gitconfig").write_text(f"[credential]\n\thelper = store --file={user}/secrets\n", "utf-8")
+    (user / "secrets").write_text(
+        hub.url.replace("://", f"://someone:{TOKEN}@") + "\n", "utf-8"
+    )
+    (user / ".gitconfig").write_text(
+        f"[credential]\n\thelper = store --file={user}/secrets\n", "utf-8"
+    )
     environ = {**world.environ, "GITHUB_API_URL": hub.url, "GITHUB_TOKEN": TOKEN}
     return Place(World(world.repo, world.home, environ), hub, origin)
 
 
 def assert_opened_once(place: Place) -> None:
-    """There is exactly one pull request, with the item's commit, and nothing is left behind here."""
+    """There is exactly one pull request, with the item's commit, and nothing is left
+    behind here.
+    """
     assert [pull["head"]["sha"] for pull in place.pulls] == [place.tip]
     assert place.world.leftovers() == []
     assert not list((place.world.repo / ".git").glob("agentos-push*"))
 
 
-def test_a_draft_with_the_reports_as_its_body_is_opened_and_found_again(place: Place) -> None:
+def test_a_draft_with_the_reports_as_its_body_is_opened_and_found_again(
+    place: Place,
+) -> None:
     place.push()
     ended = place.run()
     assert ended.code == 0, ended.text
     (pull,) = place.pulls
-    assert ended.stdout == f"IMPL-42: draft pull request acme/shop#2 opened: {place.hub.url}/acme/shop/pull/2\n"
+    assert (
+        ended.stdout
+        == f"IMPL-42: draft pull request acme/shop#2 opened: {place.hub.url}/acme/shop/pull/2\n"
+    )
     assert pull["title"] == "Export the shelf (LLD-42)"
     assert pull["draft"] is True
     assert (pull["base"]["ref"], pull["head"]["ref"]) == ("main", BRANCH)
@@ -114,7 +138,7 @@ def test_a_draft_with_the_reports_as_its_body_is_opened_and_found_again(place: P
     again = place.run("--ready", "--base", "next", item="IMPL-042")
     assert again.code == 0, again.text
     assert "draft pull request acme/shop#2 open already" in again.stdout
-    assert "it is a draft; mark it as ready there" in again.stdout
+    assert "it is a draft; mark it as ready on GitHub" in again.stdout
     assert "it goes into main, not next" in again.stdout
     assert_opened_once(place)
     assert place.hub.count("POST") == 1
@@ -141,17 +165,22 @@ def test_ready_base_and_json_are_as_asked_for(place: Place) -> None:
     assert json.loads(place.run("--json").stdout)["did"] == "open"
 
 
-def test_nothing_is_pushed_unless_asked_for_and_the_command_is_told(place: Place) -> None:
+def test_nothing_is_pushed_unless_asked_for_and_the_command_is_told(
+    place: Place,
+) -> None:
     ended = place.run()
     assert (ended.code, ended.stdout) == (2, "")
     assert ended.stderr == (
-        f"agentos: {BRANCH} is not on acme/shop; push it with: git push origin {BRANCH} (or add --push)\n"
+        f"agentos pr: {BRANCH} is not on acme/shop; push it with: git push origin {BRANCH} (or add --push)\n"
     )
     assert tip_of(place.shop, BRANCH) == ""
     git(place.origin, "branch", BRANCH, "main")
     ended = place.run()
     assert ended.code == 2
-    assert f"and at {place.tip[:12]} here; push it with: git push origin {BRANCH}" in ended.stderr
+    assert (
+        f"and at {place.tip[:12]} here; push it with: git push origin {BRANCH}"
+        in ended.stderr
+    )
     assert place.pulls == []
     command = ended.stderr.partition("push it with: ")[2].partition(" (or")[0].split()
     assert place.world.run(*command).code == 0
@@ -198,7 +227,9 @@ def test_push_puts_one_branch_there_with_the_users_helper_and_with_nothing_that_
 def test_a_branch_with_other_commits_is_not_overwritten(place: Place) -> None:
     git(place.origin, "branch", BRANCH, "main")
     tree = git(place.origin, "rev-parse", "main^{tree}").strip()
-    other = git(place.origin, "commit-tree", tree, "-p", "main", "-m", "Of a colleague").strip()
+    other = git(
+        place.origin, "commit-tree", tree, "-p", "main", "-m", "Of a colleague"
+    ).strip()
     git(place.origin, "update-ref", f"refs/heads/{BRANCH}", other)
     ended = place.run("--push")
     assert ended.code == 2
@@ -211,28 +242,36 @@ def test_a_branch_with_other_commits_is_not_overwritten(place: Place) -> None:
 def test_new_commits_are_pushed_to_the_pull_request_that_is_open(place: Place) -> None:
     assert place.run("--push").code == 0
     tree = git(place.world.repo, "rev-parse", f"{BRANCH}^{{tree}}").strip()
-    more = git(place.world.repo, "commit-tree", tree, "-p", BRANCH, "-m", "By hand").strip()
+    more = git(
+        place.world.repo, "commit-tree", tree, "-p", BRANCH, "-m", "By hand"
+    ).strip()
     git(place.world.repo, "update-ref", f"refs/heads/{BRANCH}", more)
     ended = place.run()
     assert ended.code == 0, ended.text
     assert "open already" in ended.stdout
-    assert "its branch has commits that the reports do not know" in ended.stdout
+    assert "its branch has commits that the reports do not cover" in ended.stdout
     assert f"push it with: git push origin {BRANCH}" in ended.stdout
     assert place.run("--push").code == 0
     assert tip_of(place.shop, BRANCH) == more
     assert len(place.pulls) == 1
 
 
-def test_a_push_that_is_not_allowed_tells_what_git_said_and_no_secret(place: Place) -> None:
+def test_a_push_that_is_not_allowed_tells_what_git_said_and_no_secret(
+    place: Place,
+) -> None:
     user = Path(place.world.environ["HOME"])
     (user / ".gitconfig").unlink()
     ended = place.run("--push")
     assert ended.code == 2
-    assert ended.stderr.startswith("agentos: --push: git refused: ")
+    assert ended.stderr.startswith("agentos pr: --push: git refused: ")
     assert ended.stderr.count("\n") == 1
     secret = "Zx9-passphrase-of-mine"
     git(
-        place.world.repo, "remote", "set-url", "origin", place.hub.url.replace("://", f"://me:{secret}@") + "/acme/shop"
+        place.world.repo,
+        "remote",
+        "set-url",
+        "origin",
+        place.hub.url.replace("://", f"://me:{secret}@") + "/acme/shop",
     )
     ended = place.run("--push")
     assert ended.code == 2
@@ -255,16 +294,24 @@ def test_a_shallow_clone_can_be_pushed(place: Place, tmp_path: Path, hub: Hub) -
 
 
 @pytest.mark.parametrize("is_dry", [True, False])
-def test_a_dry_run_shows_title_and_body_and_changes_nothing(place: Place, is_dry: bool) -> None:
+def test_a_dry_run_shows_title_and_body_and_changes_nothing(
+    place: Place, is_dry: bool
+) -> None:
     if not is_dry:
         place.push()
     ended = place.run("--push", "--dry-run")
     assert ended.code == 0, ended.text
     assert (f"would push {BRANCH}" in ended.stdout) == is_dry
-    assert f"IMPL-42: would open a draft pull request on acme/shop: {BRANCH} into main\n" in ended.stdout
+    assert (
+        f"IMPL-42: would open a draft pull request on acme/shop: {BRANCH} into main\n"
+        in ended.stdout
+    )
     assert "\nTitle: Export the shelf (LLD-42)\n" in ended.stdout
     assert "# 42 - Test report" in ended.stdout
-    assert json.loads(place.run("--dry-run", "--json").stdout)["title"] == "Export the shelf (LLD-42)"
+    assert (
+        json.loads(place.run("--dry-run", "--json").stdout)["title"]
+        == "Export the shelf (LLD-42)"
+    )
     assert place.hub.count("POST") == 0
     assert place.pulls == []
     assert bool(tip_of(place.shop, BRANCH)) != is_dry
@@ -282,8 +329,10 @@ def test_a_dry_run_shows_title_and_body_and_changes_nothing(place: Place, is_dry
         ("docs/issues/42.md", ""),
     ],
 )
-def test_only_an_issue_of_github_is_closed(place: Place, source: str, words: str) -> None:
-    record_end(place.world, Workflow.LLD, "42", State.APPROVED, source)
+def test_only_an_issue_of_github_is_closed(
+    place: Place, source: str, words: str
+) -> None:
+    record_end(place.world, Kind.LLD, "42", State.APPROVED, source)
     ended = place.run("--push")
     assert ended.code == 0, ended.text
     body = place.pulls[0]["body"]
@@ -291,17 +340,27 @@ def test_only_an_issue_of_github_is_closed(place: Place, source: str, words: str
     assert ("Closes" in body) == bool(words)
 
 
-def test_hostile_reports_ping_nobody_close_nothing_and_stay_within_the_limit(place: Place) -> None:
+def test_hostile_reports_ping_nobody_close_nothing_and_stay_within_the_limit(
+    place: Place,
+) -> None:
     hostile = "Fixes #1, closes acme/shop#1 and https://github.com/acme/shop/issues/1, thanks @everyone <!-- \x1b[2J"
     folder = place.world.repo / "docs/reports/42"
     section = "## Part\n\n" + "text of a part\n" * 200
-    report = REPORT.replace("Export the shelf", f"Export @admin {hostile}") + hostile + "\n" + section * 40
+    report = (
+        REPORT.replace("Export the shelf", f"Export @admin {hostile}")
+        + hostile
+        + "\n"
+        + section * 40
+    )
     (folder / "implementation-report.md").write_text(report, "utf-8")
     ended = place.run("--push")
     assert ended.code == 0, ended.text
     (pull,) = place.pulls
     assert len(pull["body"]) <= 65_536
-    assert "Cut here, as GitHub takes 65,536 characters. The whole is in `docs/reports/42`" in pull["body"][-150:]
+    assert (
+        "Cut here, as GitHub takes 65,536 characters. The whole is in `docs/reports/42`"
+        in pull["body"][-150:]
+    )
     for text in (pull["title"], pull["body"]):
         for active in ("@admin", "@everyone", "#1", "https:", "<!--", "\x1b"):
             assert active not in text
@@ -319,12 +378,18 @@ def test_a_pull_request_of_the_same_commit_that_has_ended_is_told_and_not_opened
     git(place.origin, "update-ref", "-d", f"refs/heads/{BRANCH}")
     ended = place.run("--push")
     assert ended.code == (0 if state == "merged" else 2)
-    assert "merged already" in ended.stdout if state == "merged" else "was closed; open it again there" in ended.stderr
+    assert (
+        "merged already" in ended.stdout
+        if state == "merged"
+        else "was closed; reopen it on GitHub" in ended.stderr
+    )
     assert len(place.pulls) == 1
     assert tip_of(place.shop, BRANCH) == ""
 
 
-def test_new_work_after_a_closed_one_gets_a_pull_request_and_the_closed_one_is_told(place: Place) -> None:
+def test_new_work_after_a_closed_one_gets_a_pull_request_and_the_closed_one_is_told(
+    place: Place,
+) -> None:
     git(place.origin, "branch", BRANCH, "main")
     add_pull(place.shop, BRANCH)["state"] = "closed"
     ended = place.run("--push")
@@ -333,10 +398,13 @@ def test_new_work_after_a_closed_one_gets_a_pull_request_and_the_closed_one_is_t
     assert "before it acme/shop#2 was closed" in ended.stdout
 
 
-def test_the_pull_request_of_a_strangers_fork_is_not_taken_for_ours(place: Place) -> None:
+def test_the_pull_request_of_a_strangers_fork_is_not_taken_for_ours(
+    place: Place,
+) -> None:
     place.push()
     add_pull(place.shop, BRANCH, owner="mallory")
-    # One that comes although it was not asked for, as from a server that does not understand the question.
+    # One that comes although it was not asked for, as from a server that does not
+    # understand the question.
     add_pull(place.shop, BRANCH, owner="mallory")["head"]["label"] = f"acme:{BRANCH}"
     ended = place.run()
     assert "acme/shop#4 opened" in ended.stdout, ended.text
@@ -361,9 +429,13 @@ def at(verb: str, part: str) -> Callable[[Any], bool]:
         Status(at("GET", "/pulls"), times=2, status=503),
         Limit(at("POST", "/pulls"), retry_after=1),
     ],
-    ids=lambda fault: f"{type(fault).__name__}-{getattr(fault, 'after_effect', '')}-{getattr(fault, 'status', '')}",
+    ids=lambda fault: (
+        f"{type(fault).__name__}-{getattr(fault, 'after_effect', '')}-{getattr(fault, 'status', '')}"
+    ),
 )
-def test_an_answer_that_is_lost_or_late_does_not_lead_to_a_second_one(place: Place, fault: Fault) -> None:
+def test_an_answer_that_is_lost_or_late_does_not_lead_to_a_second_one(
+    place: Place, fault: Fault
+) -> None:
     fault.struck = 0
     place.push()
     place.hub.fault(fault)
@@ -400,15 +472,39 @@ def test_one_that_somebody_opened_in_between_is_taken(place: Place) -> None:
     ("prepare", "words"),
     [
         (lambda place: place.hub.tokens.clear(), "refuses the token of GITHUB_TOKEN"),
-        (lambda place: place.hub.fault(Expire(at("POST", "/pulls"))), "refuses the token of GITHUB_TOKEN"),
-        (lambda place: place.hub.repos.clear(), "acme/shop: not found on 127.0.0.1"),
-        (lambda place: setattr(place.shop, "may_push", False), "the token needs to write pull requests there"),
-        (lambda place: setattr(place.shop, "is_archived", True), "acme/shop is archived"),
-        (lambda place: setattr(place.shop, "has_drafts", False), "where drafts are not offered use --ready"),
-        (lambda place: setattr(place.shop, "default_branch", "gone"), "status 422 (Validation Failed; base: invalid)"),
-        (lambda place: git(place.world.repo, "remote", "remove", "origin"), "has no remote origin"),
         (
-            lambda place: git(place.world.repo, "remote", "set-url", "origin", "https://example.org/a/b"),
+            lambda place: place.hub.fault(Expire(at("POST", "/pulls"))),
+            "refuses the token of GITHUB_TOKEN",
+        ),
+        (lambda place: place.hub.repos.clear(), "acme/shop: not found on 127.0.0.1"),
+        (
+            lambda place: setattr(place.shop, "may_push", False),
+            "the token needs to write pull requests there",
+        ),
+        (
+            lambda place: setattr(place.shop, "is_archived", True),
+            "acme/shop is archived",
+        ),
+        (
+            lambda place: setattr(place.shop, "has_drafts", False),
+            "where drafts are not offered use --ready",
+        ),
+        (
+            lambda place: setattr(place.shop, "default_branch", "gone"),
+            "status 422 (Validation Failed; base: invalid)",
+        ),
+        (
+            lambda place: git(place.world.repo, "remote", "remove", "origin"),
+            "has no remote origin",
+        ),
+        (
+            lambda place: git(
+                place.world.repo,
+                "remote",
+                "set-url",
+                "origin",
+                "https://example.org/a/b",
+            ),
             "is not on 127.0.0.1",
         ),
     ],
@@ -435,12 +531,18 @@ def forget_state(place: Place) -> None:
     ("prepare", "flags", "words"),
     [
         (lambda place: None, ("--remote", "--upload-pack=x"), "expected one argument"),
-        (lambda place: None, ("--remote=-x",), "is no name of a remote"),
+        (lambda place: None, ("--remote=-x",), "is not the name of a remote"),
         (lambda place: None, ("--base", BRANCH), "is the item's own branch"),
         (lambda place: None, ("--repo", "/"), "is not in a git repository"),
-        (forget_state, (), "IMPL-42: has not been implemented here; run: implement-workflow --issue 42"),
         (
-            lambda place: record_end(place.world, Workflow.IMPLEMENTATION, "42", State.FAILED, "x"),
+            forget_state,
+            (),
+            "IMPL-42: has not been implemented here; run: implement-workflow --issue 42",
+        ),
+        (
+            lambda place: record_end(
+                place.world, Kind.IMPLEMENTATION, "42", State.FAILED, "x"
+            ),
             (),
             "IMPL-42 is failed; a pull request is for implemented items",
         ),
@@ -450,12 +552,16 @@ def forget_state(place: Place) -> None:
             "docs/reports/42/implementation-report.md",
         ),
         (
-            lambda place: git(place.world.repo, "update-ref", "-d", f"refs/heads/{BRANCH}"),
+            lambda place: git(
+                place.world.repo, "update-ref", "-d", f"refs/heads/{BRANCH}"
+            ),
             (),
             "IMPL-42: its branch is gone; what is kept of it: agentos salvage 42",
         ),
         (
-            lambda place: git(place.world.repo, "update-ref", f"refs/heads/{BRANCH}", "main"),
+            lambda place: git(
+                place.world.repo, "update-ref", f"refs/heads/{BRANCH}", "main"
+            ),
             (),
             "has no commit of its own",
         ),
@@ -486,13 +592,21 @@ def test_a_report_that_is_a_link_is_not_published(place: Place, tmp_path: Path) 
 
 
 def test_without_a_token_the_way_to_one_is_told(place: Place) -> None:
-    environ = {name: value for name, value in place.world.environ.items() if name != "GITHUB_TOKEN"}
-    ended = World(place.world.repo, place.world.home, environ).run("agentos", "pr", "42")
+    environ = {
+        name: value
+        for name, value in place.world.environ.items()
+        if name != "GITHUB_TOKEN"
+    }
+    ended = World(place.world.repo, place.world.home, environ).run(
+        "agentos", "pr", "42"
+    )
     assert (ended.code, ended.stdout) == (2, "")
     assert "set GITHUB_TOKEN, or run: gh auth login" in ended.stderr
 
 
-@pytest.mark.parametrize("token", [TOKEN, "sk-ant-api03-Zm9vYmFyYmF6cXV4-Zm9vYmFyYmF6cXV4_AA"])
+@pytest.mark.parametrize(
+    "token", [TOKEN, "sk-ant-api03-Zm9vYmFyYmF6cXV4-Zm9vYmFyYmF6cXV4_AA"]
+)
 def test_a_report_with_a_key_is_not_published(place: Place, token: str) -> None:
     path = place.world.repo / "docs/reports/42/test-report.md"
     path.write_text(f"{TESTS}\nThe token was {token}.\n", "utf-8")
@@ -501,7 +615,10 @@ def test_a_report_with_a_key_is_not_published(place: Place, token: str) -> None:
         ended = place.run(*flags)
         assert ended.code == 2
         assert token not in ended.text
-        assert f"docs/reports/42/test-report.md, line {line}: holds a key, or what looks like one" in ended.stderr
+        assert (
+            f"docs/reports/42/test-report.md, line {line}: holds a key, or what looks like one"
+            in ended.stderr
+        )
     assert place.pulls == []
     assert git(place.origin, "for-each-ref", f"refs/heads/{BRANCH}") == ""
     path.write_text(TESTS, "utf-8")
@@ -509,8 +626,8 @@ def test_a_report_with_a_key_is_not_published(place: Place, token: str) -> None:
 
 
 def test_an_item_that_is_being_run_is_left_alone(place: Place) -> None:
-    task = Task(Workflow.IMPLEMENTATION, "42", "")
-    path = Home(place.world.home).item(repository_key(place.world.repo), task).lock
+    item = Item(Kind.IMPLEMENTATION, "42", "")
+    path = Home(place.world.home).item(repository_key(place.world.repo), item).lock
     lock = locks.acquire(path, "implement-workflow")
     assert isinstance(lock, locks.ItemLock)
     try:
@@ -522,7 +639,9 @@ def test_an_item_that_is_being_run_is_left_alone(place: Place) -> None:
     assert place.pulls == []
 
 
-def test_a_kill_at_any_request_leaves_nothing_that_a_rerun_gets_wrong(place: Place, tmp_path: Path) -> None:
+def test_a_kill_at_any_request_leaves_nothing_that_a_rerun_gets_wrong(
+    place: Place, tmp_path: Path
+) -> None:
     struck = 0
     for step in range(99):
         before = struck
@@ -533,7 +652,9 @@ def test_a_kill_at_any_request_leaves_nothing_that_a_rerun_gets_wrong(place: Pla
                 there = connect(place.world, hub, origin)
                 hold = hub.fault(Hold(request(step), after_effect=after_effect))
                 with there.world.start("agentos", "pr", "42", "--push") as running:
-                    while not hold.reached.wait(0.02) and running.process.poll() is None:
+                    while (
+                        not hold.reached.wait(0.02) and running.process.poll() is None
+                    ):
                         pass
                     struck += hold.reached.is_set()
                     if hold.reached.is_set():
@@ -549,7 +670,9 @@ def test_a_kill_at_any_request_leaves_nothing_that_a_rerun_gets_wrong(place: Pla
     assert struck >= 16
 
 
-def test_a_request_of_a_killed_command_that_arrives_late_opens_no_second_one(place: Place) -> None:
+def test_a_request_of_a_killed_command_that_arrives_late_opens_no_second_one(
+    place: Place,
+) -> None:
     place.push()
     hold = place.hub.fault(Hold(at("POST", "/pulls")))
     with place.world.start("agentos", "pr", "42") as running:

@@ -10,13 +10,24 @@ from collections.abc import Callable
 import psutil
 import pytest
 
-from tests.support import SIGHUP, SIGINT, SIGKILL, SIGTERM, World, ended_by, wait_gone, wait_until
+from tests.support import (
+    SIGHUP,
+    SIGINT,
+    SIGKILL,
+    SIGTERM,
+    World,
+    ended_by,
+    wait_gone,
+    wait_until,
+)
 
 SLOW = ("--drafter", "offline:latency=60")
 SHUTTING_DOWN = "[COORDINATOR] Shutting down... waiting for workers to checkpoint"
 
 
-def test_ctrl_c_in_a_long_call_ends_everything_and_the_rerun_goes_on(make_world: Callable[..., World]) -> None:
+def test_ctrl_c_in_a_long_call_ends_everything_and_the_rerun_goes_on(
+    make_world: Callable[..., World],
+) -> None:
     world = make_world(issues=4)
     with world.start("lld-workflow", "--all", "--parallel", "3", *SLOW) as running:
         running.wait_for("Executing: N1_design", times=3)
@@ -41,7 +52,9 @@ def test_ctrl_c_in_a_long_call_ends_everything_and_the_rerun_goes_on(make_world:
     assert world.leftovers() == []
 
 
-def test_what_ended_before_ctrl_c_is_reported_and_not_run_again(make_world: Callable[..., World]) -> None:
+def test_what_ended_before_ctrl_c_is_reported_and_not_run_again(
+    make_world: Callable[..., World],
+) -> None:
     world = make_world(issues=4)
     command = ("lld-workflow", "--all", "--parallel", "2")
     with world.start(*command, "--drafter", "offline:fault=hang@3+hang@4") as running:
@@ -86,14 +99,18 @@ def test_termination_and_hangup_are_like_ctrl_c(world: World, number: int) -> No
 
 
 def test_a_hangup_that_nohup_ignores_stays_ignored(world: World) -> None:
-    with world.start("nohup", "lld-workflow", "--all", "--drafter", "offline:latency=0.5") as running:
+    with world.start(
+        "nohup", "lld-workflow", "--all", "--drafter", "offline:latency=0.5"
+    ) as running:
         running.wait_for("Executing: N1_design")
         running.signal(SIGHUP)
         assert running.finish().code == 0
 
 
 def test_a_closed_stdout_is_a_clean_end(world: World) -> None:
-    with world.start("lld-workflow", "--all", "--parallel", "3", "--drafter", "offline:latency=0.3") as running:
+    with world.start(
+        "lld-workflow", "--all", "--parallel", "3", "--drafter", "offline:latency=0.3"
+    ) as running:
         assert running.process.stdout is not None
         running.wait_for("Executing: N0_load")
         everyone = running.descendants()
@@ -119,7 +136,9 @@ def test_no_worker_outlives_a_killed_coordinator(world: World) -> None:
 
 
 def test_a_killed_worker_costs_its_own_item_only(world: World) -> None:
-    with world.start("lld-workflow", "--all", "--parallel", "3", "--drafter", "offline:latency=1") as running:
+    with world.start(
+        "lld-workflow", "--all", "--parallel", "3", "--drafter", "offline:latency=1"
+    ) as running:
         running.wait_for(r"\[LLD-2\] >>> Executing: N1_design")
         victim = next(w for w in running.workers() if w.environ().get("AGENTOS_HOME"))
         victim.kill()
@@ -133,7 +152,14 @@ def test_a_killed_worker_costs_its_own_item_only(world: World) -> None:
 def test_a_killed_fork_server_is_replaced(make_world: Callable[..., World]) -> None:
     world = make_world(issues=4)
     with world.start(
-        "lld-workflow", "--all", "--parallel", "2", "--retries", "1", "--drafter", "offline:latency=0.5"
+        "lld-workflow",
+        "--all",
+        "--parallel",
+        "2",
+        "--retries",
+        "1",
+        "--drafter",
+        "offline:latency=0.5",
     ) as running:
         running.wait_for("Executing: N1_design", times=2)
         (server,) = [p for p in running.descendants() if p.ppid() == running.pid]
@@ -143,21 +169,38 @@ def test_a_killed_fork_server_is_replaced(make_world: Callable[..., World]) -> N
     assert "4 approved" in ended.stdout
 
 
-def test_workers_are_frozen_with_the_coordinator_and_go_on_without_a_false_timeout(world: World) -> None:
-    with world.start("lld-workflow", "--issue", "1", "--drafter", "offline:latency=1", "--timeout", "4") as running:
+def test_workers_are_frozen_with_the_coordinator_and_go_on_without_a_false_timeout(
+    world: World,
+) -> None:
+    with world.start(
+        "lld-workflow",
+        "--issue",
+        "1",
+        "--drafter",
+        "offline:latency=1",
+        "--timeout",
+        "4",
+    ) as running:
         running.wait_for("Executing: N1_design")
         (worker,) = running.workers()
         running.signal(signal.SIGTSTP)
         wait_until(lambda: worker.status() == psutil.STATUS_STOPPED, "worker frozen")
-        wait_until(lambda: psutil.Process(running.pid).status() == psutil.STATUS_STOPPED, "coordinator frozen")
-        time.sleep(4.5)  # longer than the timeout: the passing of time is what is tested
+        wait_until(
+            lambda: psutil.Process(running.pid).status() == psutil.STATUS_STOPPED,
+            "coordinator frozen",
+        )
+        time.sleep(
+            4.5
+        )  # longer than the timeout: the passing of time is what is tested
         running.signal(signal.SIGCONT)
         ended = running.finish()
     assert ended.code == 0, ended.text
 
 
 def test_a_usr1_signal_says_what_is_running(world: World) -> None:
-    with world.start("lld-workflow", "--all", "--parallel", "2", "--drafter", "offline:latency=2") as running:
+    with world.start(
+        "lld-workflow", "--all", "--parallel", "2", "--drafter", "offline:latency=2"
+    ) as running:
         running.wait_for("Executing: N1_design", times=2)
         running.signal(signal.SIGUSR1)
         running.wait_for(r"\[COORDINATOR\] running: LLD-1 \(\d+ s\), LLD-2 \(\d+ s\)")
@@ -168,23 +211,34 @@ def test_a_usr1_signal_says_what_is_running(world: World) -> None:
 def test_an_edited_issue_starts_again_with_a_notice(world: World) -> None:
     assert world.run("lld-workflow", "--all").code == 0
     issue = world.repo / "docs/issues/2-export.md"
-    issue.write_text(issue.read_text("utf-8").replace("exit code 4", "exit code 5"), "utf-8")
+    issue.write_text(
+        issue.read_text("utf-8").replace("exit code 4", "exit code 5"), "utf-8"
+    )
     old = (world.repo / "docs/lld/active/LLD-002.md").read_text("utf-8")
     ended = world.run("lld-workflow", "--all")
-    assert "2 already complete, 0 resumed, 0 new, 1 restarted after an edit" in ended.stderr
+    assert (
+        "2 already complete, 0 resumed, 0 new, 1 restarted after an edit"
+        in ended.stderr
+    )
     assert "[LLD-2] its input was edited" in ended.stderr
-    assert "exit code 5" in (world.repo / "docs/lld/active/LLD-002.md").read_text("utf-8")
+    assert "exit code 5" in (world.repo / "docs/lld/active/LLD-002.md").read_text(
+        "utf-8"
+    )
     kept = world.repo / "docs/lineage/superseded/2-lld-1"
     assert (kept / "LLD-002.md").read_text("utf-8") == old
     assert (kept / "001-issue.md").exists()
 
 
-def test_a_design_written_by_hand_is_kept_when_ours_takes_its_place(world: World) -> None:
+def test_a_design_written_by_hand_is_kept_when_ours_takes_its_place(
+    world: World,
+) -> None:
     target = world.repo / "docs/lld/active/LLD-001.md"
     target.parent.mkdir(parents=True)
     target.write_text("by hand\n", "utf-8")
     assert world.run("lld-workflow", "--issue", "1").code == 0
-    assert (world.repo / "docs/lineage/superseded/1-lld-1/LLD-001.md").read_text("utf-8") == "by hand\n"
+    assert (world.repo / "docs/lineage/superseded/1-lld-1/LLD-001.md").read_text(
+        "utf-8"
+    ) == "by hand\n"
 
 
 def test_a_removed_design_is_made_again(world: World) -> None:
@@ -195,7 +249,9 @@ def test_a_removed_design_is_made_again(world: World) -> None:
     assert (world.repo / "docs/lld/active/LLD-002.md").exists()
 
 
-def test_failed_items_are_pending_again_unless_skipped(make_world: Callable[..., World]) -> None:
+def test_failed_items_are_pending_again_unless_skipped(
+    make_world: Callable[..., World],
+) -> None:
     world = make_world(issues=3)
     (world.repo / "docs/issues/2-export.md").write_text("nothing\n", "utf-8")
     assert world.run("lld-workflow", "--all").code == 1
@@ -209,12 +265,17 @@ def test_failed_items_are_pending_again_unless_skipped(make_world: Callable[...,
 
 def test_complete_items_run_again_only_when_asked(world: World) -> None:
     assert world.run("lld-workflow", "--all").code == 0
-    assert "Nothing to do: 1 already complete" in world.run("lld-workflow", "--issue", "1").stdout
+    assert (
+        "Nothing to do: 1 already complete"
+        in world.run("lld-workflow", "--issue", "1").stdout
+    )
     ended = world.run("lld-workflow", "--issue", "1", "--redo")
     assert "1 approved" in ended.stdout
 
 
-def test_the_second_of_two_commands_names_the_holder_and_goes_on_with_the_rest(world: World) -> None:
+def test_the_second_of_two_commands_names_the_holder_and_goes_on_with_the_rest(
+    world: World,
+) -> None:
     with world.start("lld-workflow", "--issue", "2", *SLOW) as first:
         first.wait_for("Executing: N1_design")
         second = world.run("lld-workflow", "--all", "--parallel", "3")

@@ -1,4 +1,6 @@
-"""`agentos triage` and the dry run say what is wrong with items before anybody is paid for them."""
+"""`agentos triage` and the dry run say what is wrong with items before anybody is paid
+for them.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +29,19 @@ def serious(text: str) -> dict[str, set[str]]:
     """Return the classes of the serious complaints of each item."""
     found: dict[str, set[str]] = {}
     for item in json.loads(text)["items"]:
-        classes = {complaint["class"] for complaint in item["complaints"] if complaint["serious"]}
+        classes = {
+            complaint["class"]
+            for complaint in item["complaints"]
+            if complaint["serious"]
+        }
         if classes:
             found[item["label"]] = classes
     return found
 
 
-def test_the_example_backlog_has_its_known_troubles_and_no_others(backlog: World) -> None:
+def test_the_example_backlog_has_its_known_troubles_and_no_others(
+    backlog: World,
+) -> None:
     ended = backlog.run("agentos", "triage")
     assert ended.code == 1
     assert 'LLD-21  contradictory: line 10 "Search' in ended.stdout
@@ -42,7 +50,11 @@ def test_the_example_backlog_has_its_known_troubles_and_no_others(backlog: World
     assert "3 of 14 items not ready: 1 contradictory, 4 vague; 1 note" in ended.stdout
     as_json = backlog.run("agentos", "triage", "--json")
     assert as_json.code == 1
-    assert serious(as_json.stdout) == {"ISSUE-44": {"vague"}, "LLD-21": {"contradictory"}, "LLD-28": {"vague"}}
+    assert serious(as_json.stdout) == {
+        "ISSUE-44": {"vague"},
+        "LLD-21": {"contradictory"},
+        "LLD-28": {"vague"},
+    }
 
 
 def test_it_writes_nothing_and_needs_no_key(backlog: World) -> None:
@@ -76,18 +88,29 @@ def test_dependencies_and_files_that_cannot_be_used_are_told(world: World) -> No
         path.write_text(f"{path.read_text('utf-8')}\nBlocked by: {others}\n", "utf-8")
     (world.repo / "docs/issues/9.md").write_bytes(b"\0binary")
     ended = world.run("agentos", "triage", "lld")
-    assert "LLD-1  cycle: 1-export.md: depends on itself: #1 -> #2 -> #1" in ended.stdout
-    assert 'LLD-3  unknown-dependency (note): line 22 "Blocked by #900": #900 is not known here' in ended.stdout
+    assert (
+        "LLD-1  cycle: 1-export.md: depends on itself: #1 -> #2 -> #1" in ended.stdout
+    )
+    assert (
+        'LLD-3  unknown-dependency (note): line 22 "Blocked by #900": #900 is not known here'
+        in ended.stdout
+    )
     assert "LLD-9  unusable: 9.md: is binary" in ended.stdout
     assert "3 of 4 items not ready: 2 cycle, 1 unusable; 1 note" in ended.stdout
 
 
 def test_the_dry_run_shows_the_same_complaints(backlog: World) -> None:
-    told = [line for line in backlog.run("agentos", "triage", "lld").stdout.splitlines() if line.startswith("LLD-")]
+    told = [
+        line
+        for line in backlog.run("agentos", "triage", "lld").stdout.splitlines()
+        if line.startswith("LLD-")
+    ]
     shown = backlog.run("lld-workflow", "--all", "--dry-run").stdout
     assert told
     assert all(f"  {line}\n" in shown for line in told)
-    document = json.loads(backlog.run("lld-workflow", "--all", "--dry-run", "--json").stdout)
+    document = json.loads(
+        backlog.run("lld-workflow", "--all", "--dry-run", "--json").stdout
+    )
     assert [item["label"] for item in document["complaints"]] == ["LLD-21", "LLD-28"]
     assert document["complaints"][0]["complaints"][0]["lines"] == [10, 25]
 
@@ -102,22 +125,24 @@ def test_the_dry_run_of_many_troubles_shows_twenty(make_world: MakeWorld) -> Non
 
 
 def _write_vague(repo: Path, number: int) -> None:
-    text = (
-        f"# {number} - Screen {number}\n\n## Objective\nPeople at desk {number} wait for the screen, every day anew.\n"
-    )
-    criteria = (
-        f"\n## Acceptance Criteria\n- [ ] Screen {chr(96 + number % 26)} is nice\n- [ ] Key `F{number}` opens it\n"
-    )
+    text = f"# {number} - Screen {number}\n\n## Objective\nPeople at desk {number} wait for the screen, every day anew.\n"
+    criteria = f"\n## Acceptance Criteria\n- [ ] Screen {chr(96 + number % 26)} is nice\n- [ ] Key `F{number}` opens it\n"
     (repo / f"docs/issues/{number}.md").write_text(text + criteria, "utf-8")
 
 
 def test_what_cannot_be_asked_is_refused(world: World) -> None:
-    for arguments in (("--nonsense",), ("neither",), ("--all", "--ids", "1"), ("--label", "x"), ("--repo", "nowhere")):
+    for arguments in (
+        ("--nonsense",),
+        ("neither",),
+        ("--all", "--ids", "1"),
+        ("--label", "x"),
+        ("--repo", "nowhere"),
+    ):
         assert world.run("agentos", "triage", *arguments).code == 2, arguments
 
 
 def test_its_help_tells_classes_and_exit_codes(world: World) -> None:
     text = world.run("agentos", "triage", "--help").stdout
     assert "contradict" in text
-    assert "Exit code 0 when nothing serious was found, 1 when something was" in text
+    assert "Exit code 0 if nothing serious was found, 1 if something was" in text
     assert "agentos triage" in world.run("agentos", "--help").stdout

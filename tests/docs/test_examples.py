@@ -7,12 +7,15 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.designs import git
 from tests.support import ROOT, World
-from tests.workshop import git
+
+pytestmark = pytest.mark.slow
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -31,25 +34,34 @@ def examples(page: Path) -> Iterator[tuple[str, list[str]]]:
 def missing_line(expected: list[str], printed: str) -> str | None:
     """Return the first expected line that is not printed; `...` stands for anything.
 
-    The console's two streams are shown to a person as one and tested as one, without regard to their order.
+    The console's two streams are shown to a person as one and tested as one, without
+    regard to their order.
     """
     lines = [" ".join(line.split()) for line in printed.splitlines()]
     for line in expected:
         if line == "...":
             continue
-        pattern = ".*".join(re.escape(part) for part in " ".join(line.split()).split("..."))
+        pattern = ".*".join(
+            re.escape(part) for part in " ".join(line.split()).split("...")
+        )
         if not any(re.fullmatch(pattern, candidate) for candidate in lines):
             return line
     return None
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if list(examples(page))], ids=lambda page: page.relative_to(ROOT).as_posix()
+    "page",
+    [page for page in PAGES if list(examples(page))],
+    ids=lambda page: page.relative_to(ROOT).as_posix(),
 )
-def test_the_console_examples_of_a_page_print_what_it_says(page: Path, make_world: Callable[..., World]) -> None:
+def test_the_console_examples_of_a_page_print_what_it_says(
+    page: Path, make_world: Callable[..., World]
+) -> None:
     world = make_world(issues=0)
     shutil.rmtree(world.repo)
     shutil.copytree(ROOT / "examples/backlog", world.repo)
+    (world.repo.parent / "recorded").symlink_to(ROOT / "examples/recorded")
+    world = replace(world, is_recorded=False)
     git(world.repo, "init", "--quiet")
     git(world.repo, "add", "--all")
     git(world.repo, "commit", "--quiet", "--message=The example backlog")
@@ -60,14 +72,23 @@ def test_the_console_examples_of_a_page_print_what_it_says(page: Path, make_worl
         assert missing is None, f"{command} does not print {missing!r}:\n{ended.text}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize(
+    "page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix()
+)
 def test_the_python_examples_of_a_page_run(page: Path, tmp_path: Path) -> None:
     for language, block in FENCE.findall(page.read_text("utf-8")):
         if language == "python":
-            subprocess.run([sys.executable, "-c", block], check=True, cwd=tmp_path, capture_output=True)
+            subprocess.run(
+                [sys.executable, "-c", block],
+                check=True,
+                cwd=tmp_path,
+                capture_output=True,
+            )
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize(
+    "page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix()
+)
 def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text("utf-8")):
         if not target.startswith("http"):

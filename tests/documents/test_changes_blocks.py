@@ -35,9 +35,26 @@ def problems(text: str) -> list[str]:
 @pytest.mark.parametrize(
     "marker",
     [
-        *("# File: src/a.py", "#File: src/a.py", "## file: src/a.py", "// File: src/a.py", "/// File: src/a.py"),
-        *("-- File: src/a.py", "; File: src/a.py", ";; File: src/a.py", "% File: src/a.py", '" File: src/a.py'),
-        *("<!-- File: src/a.py -->", "/* File: src/a.py */", "/** File: src/a.py **/", "(* File: src/a.py *)"),
+        *(
+            "# File: src/a.py",
+            "#File: src/a.py",
+            "## file: src/a.py",
+            "// File: src/a.py",
+            "/// File: src/a.py",
+        ),
+        *(
+            "-- File: src/a.py",
+            "; File: src/a.py",
+            ";; File: src/a.py",
+            "% File: src/a.py",
+            '" File: src/a.py',
+        ),
+        *(
+            "<!-- File: src/a.py -->",
+            "/* File: src/a.py */",
+            "/** File: src/a.py **/",
+            "(* File: src/a.py *)",
+        ),
         *(
             "# File: `src/a.py`",
             "# File: ./src/a.py",
@@ -55,7 +72,14 @@ def test_a_first_line_in_any_comment_style_names_the_file(marker: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "info", ["python path=src/a.py", 'py file="src/a.py"', "src/a.py", "python:src/a.py", "./src/a.py"]
+    "info",
+    [
+        "python path=src/a.py",
+        'py file="src/a.py"',
+        "src/a.py",
+        "python:src/a.py",
+        "./src/a.py",
+    ],
 )
 def test_an_info_string_names_the_file(info: str) -> None:
     assert only(f"```{info}\nx = 1\n```") == WholeFile("src/a.py", "x = 1\n")
@@ -71,29 +95,48 @@ def test_an_info_string_names_the_file(info: str) -> None:
             "File: src/a.py",
             "File: `src/a.py` (new)",
         ),
-        *("1. **File:** `src/a.py`", "- File: src/a.py", "# File: src/a.py\n", "#### File: `src/a.py`\n"),
+        *(
+            "1. **File:** `src/a.py`",
+            "- File: src/a.py",
+            "# File: src/a.py\n",
+            "#### File: `src/a.py`\n",
+        ),
     ],
 )
 def test_a_line_above_the_fence_names_the_file(marker: str) -> None:
-    assert only(f"Now:\n{marker}\n```python\nx = 1\n```") == WholeFile("src/a.py", "x = 1\n")
+    assert only(f"Now:\n{marker}\n```python\nx = 1\n```") == WholeFile(
+        "src/a.py", "x = 1\n"
+    )
 
 
 def test_a_name_above_and_the_same_inside_is_one_file() -> None:
-    assert only("### File: a.py\n\n```python\n# File: a.py\nx\n```") == WholeFile("a.py", "x\n")
+    assert only("### File: a.py\n\n```python\n# File: a.py\nx\n```") == WholeFile(
+        "a.py", "x\n"
+    )
 
 
 def test_two_names_for_one_block_are_a_problem() -> None:
-    assert "names `b.py` and `a.py`" in problems("### File: a.py\n\n```python\n# File: b.py\nx\n```")[0]
+    assert (
+        "names `b.py` and `a.py`"
+        in problems("### File: a.py\n\n```python\n# File: b.py\nx\n```")[0]
+    )
 
 
-@pytest.mark.parametrize("first", ["#!/usr/bin/env python3", "<?php", "<!DOCTYPE html>", "# -*- coding: utf-8 -*-"])
+@pytest.mark.parametrize(
+    "first",
+    ["#!/usr/bin/env python3", "<?php", "<!DOCTYPE html>", "# -*- coding: utf-8 -*-"],
+)
 def test_a_first_line_that_must_stay_first_stays(first: str) -> None:
-    assert only(f"```\n{first}\n# File: a.x\nrest\n```") == WholeFile("a.x", f"{first}\nrest\n")
+    assert only(f"```\n{first}\n# File: a.x\nrest\n```") == WholeFile(
+        "a.x", f"{first}\nrest\n"
+    )
 
 
 def test_inner_fences_belong_to_a_file_in_a_longer_fence() -> None:
     body = "# Title\n\n```\npytest\n```\n\n~~~\nx\n~~~\n"
-    assert only(f"````markdown\n# File: README.md\n{body}````") == WholeFile("README.md", body)
+    assert only(f"````markdown\n# File: README.md\n{body}````") == WholeFile(
+        "README.md", body
+    )
     assert only(f"~~~~\n# File: README.md\n{body}~~~~") == WholeFile("README.md", body)
 
 
@@ -105,13 +148,20 @@ def test_inner_fences_belong_to_a_file_in_a_longer_fence() -> None:
         "```bash\na\n```\n```\nb\n```\n",
     ],
 )
-def test_inner_fences_that_pair_up_belong_to_a_file_in_a_fence_as_long(body: str) -> None:
+def test_inner_fences_that_pair_up_belong_to_a_file_in_a_fence_as_long(
+    body: str,
+) -> None:
     answer = f"Docs:\n\n```markdown\n# File: docs/use.md\n{body}```\n\n```python\n# File: a.py\nx\n```\n"
-    assert parse_changes(answer).changes == (WholeFile("docs/use.md", body), WholeFile("a.py", "x\n"))
+    assert parse_changes(answer).changes == (
+        WholeFile("docs/use.md", body),
+        WholeFile("a.py", "x\n"),
+    )
 
 
 def test_a_block_of_prose_behind_a_document_is_not_part_of_it() -> None:
-    read = parse_changes("```markdown\n# File: a.md\nText\n```\n\nRun:\n\n```\npytest\n```\n")
+    read = parse_changes(
+        "```markdown\n# File: a.md\nText\n```\n\nRun:\n\n```\npytest\n```\n"
+    )
     assert read.changes == (WholeFile("a.md", "Text\n"),)
     assert [block.line for block in read.unnamed] == [8]
 
@@ -122,9 +172,9 @@ def test_a_fence_in_an_indented_string_does_not_close() -> None:
 
 
 def test_a_block_in_a_list_loses_the_indentation_of_its_fence() -> None:
-    assert only("1. First\n   ```python\n   # File: a.py\n   if x:\n       y\n   ```\n") == WholeFile(
-        "a.py", "if x:\n    y\n"
-    )
+    assert only(
+        "1. First\n   ```python\n   # File: a.py\n   if x:\n       y\n   ```\n"
+    ) == WholeFile("a.py", "if x:\n    y\n")
 
 
 def test_a_fence_that_is_open_at_the_end_is_marked_as_cut() -> None:
@@ -133,7 +183,9 @@ def test_a_fence_that_is_open_at_the_end_is_marked_as_cut() -> None:
 
 
 def test_a_fence_that_is_open_before_another_file_is_a_problem() -> None:
-    read = parse_changes("```python\n# File: a.py\nx\n\n```python\n# File: b.py\ny\n```\n")
+    read = parse_changes(
+        "```python\n# File: a.py\nx\n\n```python\n# File: b.py\ny\n```\n"
+    )
     assert read.changes == (WholeFile("b.py", "y\n"),)
     assert "Line 1: the block of `a.py` is not closed" in read.problems[0].text
 
@@ -149,7 +201,10 @@ def test_a_fence_around_the_whole_answer_is_looked_through() -> None:
 def test_blocks_without_a_name_are_counted_as_prose() -> None:
     read = parse_changes("```bash\npip install\n```\n\n```\nx = 1\n```\n")
     assert not read.changes
-    assert [(block.line, block.info) for block in read.unnamed] == [(1, "bash"), (5, "")]
+    assert [(block.line, block.info) for block in read.unnamed] == [
+        (1, "bash"),
+        (5, ""),
+    ]
 
 
 def test_blocks_in_thoughts_are_drafts() -> None:
@@ -160,16 +215,22 @@ def test_blocks_in_thoughts_are_drafts() -> None:
 
 
 def test_line_ends_of_the_answer_are_not_those_of_the_file() -> None:
-    assert only("\ufeff```python\r\n# File: a.py\r\nx\r\ny\r\n```\r\n") == WholeFile("a.py", "x\ny\n")
-    assert only("```python\n# File: a.py\nx\r\ny\r\n```\n") == WholeFile("a.py", "x\r\ny\r\n")
+    assert only("\ufeff```python\r\n# File: a.py\r\nx\r\ny\r\n```\r\n") == WholeFile(
+        "a.py", "x\ny\n"
+    )
+    assert only("```python\n# File: a.py\nx\r\ny\r\n```\n") == WholeFile(
+        "a.py", "x\r\ny\r\n"
+    )
 
 
 @pytest.mark.parametrize("body", ["", "\n", "\n\n", " \n"])
 def test_an_empty_file_is_a_file(body: str) -> None:
-    assert parse_changes(render_changes([WholeFile("a/__init__.py", body)])).changes == (
-        WholeFile("a/__init__.py", body),
+    assert parse_changes(
+        render_changes([WholeFile("a/__init__.py", body)])
+    ).changes == (WholeFile("a/__init__.py", body),)
+    assert only("```python\n# File: a/__init__.py\n```") == WholeFile(
+        "a/__init__.py", ""
     )
-    assert only("```python\n# File: a/__init__.py\n```") == WholeFile("a/__init__.py", "")
 
 
 def test_the_same_file_twice_counts_once() -> None:
@@ -178,19 +239,30 @@ def test_the_same_file_twice_counts_once() -> None:
 
 
 def test_two_versions_of_a_file_are_a_problem_that_names_both_lines() -> None:
-    read = parse_changes("```python\n# File: a.py\nx\n```\n```python\n# File: a.py\ny\n```\n")
+    read = parse_changes(
+        "```python\n# File: a.py\nx\n```\n```python\n# File: a.py\ny\n```\n"
+    )
     assert read.problems[0].text.startswith("Line 6: `a.py` is already in line 2")
 
 
 @pytest.mark.parametrize(
-    "other", ["# Delete: a.py\n", "```\n# Edit: a.py\n<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE\n```\n"]
+    "other",
+    [
+        "# Delete: a.py\n",
+        "```\n# Edit: a.py\n<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE\n```\n",
+    ],
 )
 def test_a_file_cannot_be_changed_in_two_ways(other: str) -> None:
-    assert "already in line 2" in problems(f"```python\n# File: a.py\nx\n```\n{other}")[0]
+    assert (
+        "already in line 2" in problems(f"```python\n# File: a.py\nx\n```\n{other}")[0]
+    )
 
 
 def test_words_that_say_a_file_is_not_whole_are_a_problem() -> None:
-    assert "`(append)`" in problems("```gitignore\n# File: .gitignore (append)\n*.pyc\n```")[0]
+    assert (
+        "`(append)`"
+        in problems("```gitignore\n# File: .gitignore (append)\n*.pyc\n```")[0]
+    )
 
 
 def test_a_name_that_no_block_follows_is_a_problem() -> None:
@@ -199,7 +271,10 @@ def test_a_name_that_no_block_follows_is_a_problem() -> None:
 
 
 def test_prose_that_looks_like_a_name_is_prose() -> None:
-    assert parse_changes("File: see the one above\n\nDelete: nothing at all\n") == Changes()
+    assert (
+        parse_changes("File: see the one above\n\nDelete: nothing at all\n")
+        == Changes()
+    )
 
 
 @pytest.mark.parametrize(
@@ -217,7 +292,9 @@ def test_a_deletion_is_a_line_of_its_own(text: str) -> None:
 
 
 def test_a_block_may_delete_several_files_and_nothing_else() -> None:
-    read = parse_changes("```\n# Delete: a.py\n# Reason: moved\n\n# Delete: b.py\n```\n")
+    read = parse_changes(
+        "```\n# Delete: a.py\n# Reason: moved\n\n# Delete: b.py\n```\n"
+    )
     assert read.changes == (Deletion("a.py", reason="moved"), Deletion("b.py"))
     assert "holds nothing else" in problems("```\n# Delete: a.py\nx = 1\n```\n")[0]
 
@@ -246,26 +323,36 @@ def test_an_edit_has_sections() -> None:
     second = "<<<<<<< SEARCH\ngone\n=======\n>>>>>>> REPLACE\n"
     for marker in ("# Edit: a.py", "# File: a.py"):
         change = only(f"```python\n{marker}\n{section}\n{second}```")
-        assert change == EditedFile("a.py", (Edit("old\n", "new\nnewer\n"), Edit("gone\n", "")))
+        assert change == EditedFile(
+            "a.py", (Edit("old\n", "new\nnewer\n"), Edit("gone\n", ""))
+        )
         assert isinstance(change, EditedFile)
         assert [edit.line for edit in change.edits] == [3, 10]
 
 
 def test_two_edits_of_a_file_are_made_one_after_the_other() -> None:
     block = "```\n# Edit: a.py\n<<<<<<< SEARCH\n{}\n=======\n{}\n>>>>>>> REPLACE\n```\n"
-    change = only(block.format("a", "b") + block.format("b", "c") + block.format("a", "b") * 0)
+    change = only(
+        block.format("a", "b") + block.format("b", "c") + block.format("a", "b") * 0
+    )
     assert change == EditedFile("a.py", (Edit("a\n", "b\n"), Edit("b\n", "c\n")))
 
 
 def test_a_second_edit_that_is_cut_off_marks_the_file_as_cut() -> None:
     block = "```\n# Edit: a.py\n<<<<<<< SEARCH\n{}\n=======\n>>>>>>> REPLACE\n"
-    read = parse_changes(f"{block.format('a')}```\n```\n# File: b.py\nx\n```\n{block.format('b')}")
-    assert read.changes[-1] == EditedFile("a.py", (Edit("a\n", ""), Edit("b\n", "")), is_cut=True)
+    read = parse_changes(
+        f"{block.format('a')}```\n```\n# File: b.py\nx\n```\n{block.format('b')}"
+    )
+    assert read.changes[-1] == EditedFile(
+        "a.py", (Edit("a\n", ""), Edit("b\n", "")), is_cut=True
+    )
     assert parse_changes(render_changes(read)) == read
 
 
 def test_fences_in_a_section_do_not_close_the_block() -> None:
-    change = only("```\n# Edit: a.md\n<<<<<<< SEARCH\n```bash\n=======\n```sh\n```\n>>>>>>> REPLACE\n```\n")
+    change = only(
+        "```\n# Edit: a.md\n<<<<<<< SEARCH\n```bash\n=======\n```sh\n```\n>>>>>>> REPLACE\n```\n"
+    )
     assert change == EditedFile("a.md", (Edit("```bash\n", "```sh\n```\n"),))
 
 
@@ -276,8 +363,14 @@ def test_fences_in_a_section_do_not_close_the_block() -> None:
         ("", "has no section"),
         ("<<<<<<< SEARCH\na\n=======\nb\n", "has no end"),
         ("<<<<<<< SEARCH\na\n>>>>>>> REPLACE\n", "no line `=======`"),
-        ("<<<<<<< SEARCH\nT\n=======\n=======\nU\n>>>>>>> REPLACE\n", "2 dividing lines; write all its marks longer"),
-        ("<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\nstray\n", "Line 8: stands outside"),
+        (
+            "<<<<<<< SEARCH\nT\n=======\n=======\nU\n>>>>>>> REPLACE\n",
+            "2 dividing lines; write all its marks longer",
+        ),
+        (
+            "<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\nstray\n",
+            "Line 8: stands outside",
+        ),
     ],
 )
 def test_a_broken_section_is_a_problem_with_its_line(body: str, complaint: str) -> None:
@@ -285,25 +378,39 @@ def test_a_broken_section_is_a_problem_with_its_line(body: str, complaint: str) 
 
 
 def test_longer_marks_let_a_section_hold_a_dividing_line() -> None:
-    change = only("```\n# Edit: a.rst\n<<<<<<<< SEARCH\nT\n=======\n========\nU\n=======\n>>>>>>>> REPLACE\n```\n")
+    change = only(
+        "```\n# Edit: a.rst\n<<<<<<<< SEARCH\nT\n=======\n========\nU\n=======\n>>>>>>>> REPLACE\n```\n"
+    )
     assert change == EditedFile("a.rst", (Edit("T\n=======\n", "U\n=======\n"),))
 
 
 def test_too_much_is_a_problem_and_not_read() -> None:
     assert "longer than 10 MB" in problems("x" * 10_000_001)[0]
     assert "more than 1 MB" in problems(f"```\n# File: a.txt\n{'é' * 500_001}\n```")[0]
-    many = parse_changes("".join(f"```\n# File: f{number}.txt\nx\n```\n" for number in range(10_000)))
+    many = parse_changes(
+        "".join(f"```\n# File: f{number}.txt\nx\n```\n" for number in range(10_000))
+    )
     assert len(many.changes) == 500
     assert "more than 500 files" in many.problems[0].text
     assert "more than 20,000 fences" in problems("```\n" * 20_001)[0]
     sections = "<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n" * 1_001
-    assert "more than 1000 sections" in problems(f"```\n# Edit: a.txt\n{sections}```")[0]
+    assert (
+        "more than 1000 sections" in problems(f"```\n# Edit: a.txt\n{sections}```")[0]
+    )
 
 
 @pytest.mark.parametrize(
     "unit",
     [
-        *("```\n", "```python\n", "```python\n# File: a.py\n", "````\n```\n", " " * 1000, "# File: a\n", "Reason: x\n"),
+        *(
+            "```\n",
+            "```python\n",
+            "```python\n# File: a.py\n",
+            "````\n```\n",
+            " " * 1000,
+            "# File: a\n",
+            "Reason: x\n",
+        ),
         *(
             "```md\n# File: a.md\n```\nx\n",
             "<<<<<<< SEARCH\n",
@@ -324,20 +431,71 @@ def test_a_megabyte_of_anything_is_read(unit: str) -> None:
 
 LINES = st.sampled_from(
     [
-        *("x = 1", "", " ", "```", "```python", "````", "~~~", "# File: b.py", "# Reason: no", "<!-- Reason: x -->"),
-        *("<<<<<<< SEARCH", "=======", ">>>>>>> REPLACE", "<<<<<<<< SEARCH", "# Delete: c.py", "# Edit: d.py"),
-        *("\r", "a\r", "\ufeff", "#!/bin/sh", "\u2028", "<think>", "</think>", "    ```", "\x00", "=" * 9, "File: z"),
+        *(
+            "x = 1",
+            "",
+            " ",
+            "```",
+            "```python",
+            "````",
+            "~~~",
+            "# File: b.py",
+            "# Reason: no",
+            "<!-- Reason: x -->",
+        ),
+        *(
+            "<<<<<<< SEARCH",
+            "=======",
+            ">>>>>>> REPLACE",
+            "<<<<<<<< SEARCH",
+            "# Delete: c.py",
+            "# Edit: d.py",
+        ),
+        *(
+            "\r",
+            "a\r",
+            "\ufeff",
+            "#!/bin/sh",
+            "\u2028",
+            "<think>",
+            "</think>",
+            "    ```",
+            "\x00",
+            "=" * 9,
+            "File: z",
+        ),
     ]
 )
 TEXTS = st.one_of(
     st.text(max_size=60),
-    st.lists(LINES | st.text(alphabet=st.characters(exclude_characters="\n"), max_size=10), max_size=12).map("\n".join),
+    st.lists(
+        LINES | st.text(alphabet=st.characters(exclude_characters="\n"), max_size=10),
+        max_size=12,
+    ).map("\n".join),
     st.lists(LINES, max_size=12).map(lambda rows: "".join(f"{row}\n" for row in rows)),
 )
-ROWS = TEXTS.map(lambda text: "".join(f"{row}\n" for row in text.split("\n")) if text else "")
-NAMES = st.sampled_from(["a.py", "src/b.md", "c d.txt", "e (1).py", "'f'", "docs/g.rst", ".h", "__init__.py", "i*"])
-PATHS = st.one_of(NAMES, st.text(min_size=1, max_size=12)).filter(lambda path: not check_path(path))
-REASONS = st.one_of(st.just(""), st.text(max_size=20).map(lambda text: " ".join(text.split())))
+ROWS = TEXTS.map(
+    lambda text: "".join(f"{row}\n" for row in text.split("\n")) if text else ""
+)
+NAMES = st.sampled_from(
+    [
+        "a.py",
+        "src/b.md",
+        "c d.txt",
+        "e (1).py",
+        "'f'",
+        "docs/g.rst",
+        ".h",
+        "__init__.py",
+        "i*",
+    ]
+)
+PATHS = st.one_of(NAMES, st.text(min_size=1, max_size=12)).filter(
+    lambda path: not check_path(path)
+)
+REASONS = st.one_of(
+    st.just(""), st.text(max_size=20).map(lambda text: " ".join(text.split()))
+)
 EDITS = st.lists(st.builds(Edit, ROWS, ROWS), min_size=1, max_size=3).map(tuple)
 ANY_CHANGE = st.one_of(
     st.builds(WholeFile, PATHS, TEXTS, reason=REASONS),
@@ -346,6 +504,7 @@ ANY_CHANGE = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(ANY_CHANGE, max_size=5, unique_by=lambda change: change.path))
 def test_what_is_rendered_reads_back_equal(changes: list[Change]) -> None:
     assert parse_changes(render_changes(changes)) == Changes(tuple(changes))

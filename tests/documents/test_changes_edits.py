@@ -19,7 +19,9 @@ def refusal(original: str, *edits: Edit) -> str:
 
 
 def test_a_section_that_is_found_once_is_replaced() -> None:
-    edited = apply_edits(FILE, [Edit("def two():\n    return 1\n", "def two():\n    return 2\n")])
+    edited = apply_edits(
+        FILE, [Edit("def two():\n    return 1\n", "def two():\n    return 2\n")]
+    )
     assert edited == FILE[:-2] + "2\n"
 
 
@@ -29,7 +31,9 @@ def test_edits_see_what_the_ones_before_made() -> None:
 
 def test_a_section_that_is_found_twice_is_refused_with_its_places() -> None:
     said = refusal(FILE, Edit("    return 1\n", "    return 2\n", 7))
-    assert said.startswith("Line 7: the SEARCH text is found 2 times (lines 2, 6 of the file)")
+    assert said.startswith(
+        "Line 7: the SEARCH text is found 2 times (lines 2, 6 of the file)"
+    )
 
 
 def test_overlapping_places_count() -> None:
@@ -41,15 +45,26 @@ def test_overlapping_places_count() -> None:
     ("search", "hint"),
     [
         ("def three():\n", "the nearest line is line 1 of the file: `def one():`"),
-        ("def two():\n    return 2\n", "matches from line 5 of the file, until line 6 has `return 1`"),
-        ("  def two():\n", "line 5 of the file differs from it only in spaces: `def two():`"),
+        (
+            "def two():\n    return 2\n",
+            "matches from line 5 of the file, until line 6 has `return 1`",
+        ),
+        (
+            "  def two():\n",
+            "line 5 of the file differs from it only in spaces: `def two():`",
+        ),
         ("    return 1\nend\n", "it matches from line 2"),
-        ("def two():\n    return 1\nend\n", "it matches up to line 6 of the file, where the file ends"),
+        (
+            "def two():\n    return 1\nend\n",
+            "it matches up to line 6 of the file, where the file ends",
+        ),
         ("zzzzzzzzzzzz\n", "is not found"),
         ("def two()\n", "the nearest line is line 5"),
     ],
 )
-def test_a_section_that_is_not_found_is_refused_with_a_hint(search: str, hint: str) -> None:
+def test_a_section_that_is_not_found_is_refused_with_a_hint(
+    search: str, hint: str
+) -> None:
     said = refusal(FILE, Edit(search, "", 3))
     assert said.startswith("Line 3: the SEARCH text is not found")
     assert hint in said
@@ -68,10 +83,15 @@ def test_an_empty_search_makes_a_file_and_never_replaces_one() -> None:
 
 
 def test_a_file_keeps_its_line_ends() -> None:
-    assert apply_edits("a\r\nb\r\nc\r\n", [Edit("b\n", "x\ny\n")]) == "a\r\nx\r\ny\r\nc\r\n"
+    assert (
+        apply_edits("a\r\nb\r\nc\r\n", [Edit("b\n", "x\ny\n")])
+        == "a\r\nx\r\ny\r\nc\r\n"
+    )
     assert apply_edits("a\r\nb\r\nc", [Edit("c\n", "d\ne\n")]) == "a\r\nb\r\nd\r\ne"
     assert apply_edits("a\nb\r\nc\n", [Edit("a\n", "x\n")]) == "x\nb\r\nc\n"
-    assert apply_edits("a\nb\r\nc\n", [Edit("b\r\n", "x\r\ny\r\n")]) == "a\nx\r\ny\r\nc\n"
+    assert (
+        apply_edits("a\nb\r\nc\n", [Edit("b\r\n", "x\r\ny\r\n")]) == "a\nx\r\ny\r\nc\n"
+    )
 
 
 def test_a_file_keeps_how_it_ends() -> None:
@@ -95,7 +115,12 @@ ROWS = st.lists(st.text(alphabet="ab \t", max_size=3), min_size=1, max_size=8)
 
 @given(ROWS, st.integers(0, 7), st.integers(1, 8), ROWS, st.booleans(), st.booleans())
 def test_an_edit_changes_its_lines_and_no_others(
-    rows: list[str], start: int, count: int, new: list[str], has_end: bool, is_windows: bool
+    rows: list[str],
+    start: int,
+    count: int,
+    new: list[str],
+    has_end: bool,
+    is_windows: bool,
 ) -> None:
     start = min(start, len(rows) - 1)
     numbered = [f"{number}:{row}" for number, row in enumerate(rows)]

@@ -6,11 +6,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentos.documents.changes import Change, Deletion, Judgement, WholeFile, check_path, is_sensitive, is_test, judge
+from agentos.documents.changes import (
+    Change,
+    Deletion,
+    Judgment,
+    WholeFile,
+    check_path,
+    is_sensitive,
+    is_test,
+    judge,
+)
 from tests.faults.hostile_paths import ESCAPES, MALFORMED, SENSITIVE, WINDOWS
 
 ORDINARY = (
-    *("a.py", "src/pkg/__init__.py", "docs/use.md", "src/ä/öü.py", "日本/語.py", "app/[id]/page.tsx", "a b/c d.txt"),
+    *(
+        "a.py",
+        "src/pkg/__init__.py",
+        "docs/use.md",
+        "src/ä/öü.py",
+        "日本/語.py",
+        "app/[id]/page.tsx",
+        "a b/c d.txt",
+    ),
     *(
         ".gitignore",
         ".github-notes.md",
@@ -42,7 +59,16 @@ def test_a_file_that_runs_by_itself_is_sensitive(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [".git/config", ".GIT/hooks/x", "a/.git/config", ".git", "git~1/x", ".g\u200cit/x", "\uff0egit/x"]
+    "path",
+    [
+        ".git/config",
+        ".GIT/hooks/x",
+        "a/.git/config",
+        ".git",
+        "git~1/x",
+        ".g\u200cit/x",
+        "\uff0egit/x",
+    ],
 )
 def test_the_folder_of_git_is_never_open(path: str) -> None:
     assert check_path(path)
@@ -52,8 +78,20 @@ def test_the_folder_of_git_is_never_open(path: str) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        *("random.py", "src/json.py", "json/__init__.py", "src/hmac/__init__.py", "iniconfig.py"),
-        *("packaging/__init__.py", "pytest.py", "_pytest/x.py", "src/coverage/__init__.py", "agentos_guard.py"),
+        *(
+            "random.py",
+            "src/json.py",
+            "json/__init__.py",
+            "src/hmac/__init__.py",
+            "iniconfig.py",
+        ),
+        *(
+            "packaging/__init__.py",
+            "pytest.py",
+            "_pytest/x.py",
+            "src/coverage/__init__.py",
+            "agentos_guard.py",
+        ),
     ],
 )
 def test_a_module_that_hides_the_runner_or_the_library_is_sensitive(path: str) -> None:
@@ -67,17 +105,29 @@ def test_a_folder_with_the_name_of_a_part_of_the_runner_is_nobodys_rival() -> No
 
 
 @pytest.mark.parametrize(
-    "path", ["tests/a.py", "test_a.py", "a_test.py", "src/Tests/x.json", "a.test.ts", "pkg/conftest.py"]
+    "path",
+    [
+        "tests/a.py",
+        "test_a.py",
+        "a_test.py",
+        "src/Tests/x.json",
+        "a.test.ts",
+        "pkg/conftest.py",
+    ],
 )
 def test_tests_are_known_by_their_names(path: str) -> None:
     assert is_test(path)
     assert not is_test("src/contest.py")
 
 
-def verdict(change: Change, declared: dict[str, str] | None = None, protected: tuple[str, ...] = ()) -> str:
+def verdict(
+    change: Change,
+    declared: dict[str, str] | None = None,
+    protected: tuple[str, ...] = (),
+) -> str:
     """Return how one change is judged."""
     judged = judge([change], declared=declared or {}, protected=protected)
-    assert isinstance(judged, Judgement)
+    assert isinstance(judged, Judgment)
     if judged.refusals:
         assert not judged.allowed
         return judged.refusals[0].text
@@ -99,41 +149,67 @@ def test_what_is_declared_is_allowed_and_more_needs_a_reason() -> None:
 def test_a_declared_folder_opens_what_is_ordinary_in_it() -> None:
     declared = {"src/new/": "Add"}
     assert verdict(WholeFile("src/new/a.py", ""), declared) == "allowed"
-    assert "only the design" in verdict(WholeFile("src/new/setup.py", "", reason="x"), declared)
-    assert "read-only" in verdict(WholeFile("src/new/test_a.py", "", reason="x"), declared)
+    assert "only the design" in verdict(
+        WholeFile("src/new/setup.py", "", reason="x"), declared
+    )
+    assert "read-only" in verdict(
+        WholeFile("src/new/test_a.py", "", reason="x"), declared
+    )
 
 
 def test_a_sensitive_file_is_open_only_where_it_is_declared() -> None:
     for path in SENSITIVE:
         if check_path(path):
-            assert verdict(WholeFile(path, "", reason="x"), {path: "Modify"}).startswith("Line 0:")
+            assert verdict(
+                WholeFile(path, "", reason="x"), {path: "Modify"}
+            ).startswith("Line 0:")
             continue
-        assert "only the design" in verdict(WholeFile(path, "", reason="x")) or is_test(path)
+        assert "only the design" in verdict(WholeFile(path, "", reason="x")) or is_test(
+            path
+        )
         assert verdict(WholeFile(path, ""), {path: "Modify"}) == "allowed"
 
 
 def test_tests_are_read_only_also_where_they_are_declared() -> None:
     declared = {"tests/test_a.py": "Add", "tests/data.json": "Add"}
-    assert "read-only" in verdict(WholeFile("tests/test_a.py", ""), declared, ("tests/test_a.py",))
-    assert "read-only" in verdict(WholeFile("Tests/TEST_A.py", "", reason="x"), declared, ("tests",))
-    assert "read-only" in verdict(Deletion("tests/test_a.py"), {"tests/test_a.py": "Delete"}, ("tests/",))
-    assert "read-only" in verdict(WholeFile("tests/test_b.py", "", reason="x"), {"a.py": "Add"})
-    assert "write the tests to tests/test_a.py" in verdict(WholeFile("tests/test_b.py", "", reason="x"), declared)
-    assert verdict(WholeFile("tests/data.json", ""), declared, ("tests/test_a.py",)) == "allowed"
+    assert "read-only" in verdict(
+        WholeFile("tests/test_a.py", ""), declared, ("tests/test_a.py",)
+    )
+    assert "read-only" in verdict(
+        WholeFile("Tests/TEST_A.py", "", reason="x"), declared, ("tests",)
+    )
+    assert "read-only" in verdict(
+        Deletion("tests/test_a.py"), {"tests/test_a.py": "Delete"}, ("tests/",)
+    )
+    assert "read-only" in verdict(
+        WholeFile("tests/test_b.py", "", reason="x"), {"a.py": "Add"}
+    )
+    assert "write the tests to tests/test_a.py" in verdict(
+        WholeFile("tests/test_b.py", "", reason="x"), declared
+    )
+    assert (
+        verdict(WholeFile("tests/data.json", ""), declared, ("tests/test_a.py",))
+        == "allowed"
+    )
 
 
 def test_a_deletion_has_to_be_declared_as_one() -> None:
     assert verdict(Deletion("a.py"), {"a.py": "Delete"}) == "allowed"
     assert verdict(Deletion("a.py"), {"a.py": "Rename to b.py"}) == "allowed"
-    assert "declared as `Modify`, not to be deleted" in verdict(Deletion("a.py"), {"a.py": "Modify"})
+    assert "declared as `Modify`, not to be deleted" in verdict(
+        Deletion("a.py"), {"a.py": "Modify"}
+    )
     assert verdict(Deletion("a.py", reason="empty now"), {"a.py": "Modify"}) == "extra"
     assert "not to be changed" in verdict(WholeFile("a.py", ""), {"a.py": "Delete"})
-    assert "only the design" in verdict(Deletion("setup.py", reason="x"), {"setup.py": "Modify"})
+    assert "only the design" in verdict(
+        Deletion("setup.py", reason="x"), {"setup.py": "Modify"}
+    )
 
 
 def test_two_names_that_differ_in_case_only_are_one_file_somewhere() -> None:
     judged = judge(
-        [WholeFile("src/a.py", ""), WholeFile("SRC/a.py", "")], declared={"src/a.py": "Add", "SRC/a.py": "Add"}
+        [WholeFile("src/a.py", ""), WholeFile("SRC/a.py", "")],
+        declared={"src/a.py": "Add", "SRC/a.py": "Add"},
     )
     assert len(judged.allowed) == 1
     assert "same file as `src/a.py`" in judged.refusals[0].text
@@ -150,22 +226,38 @@ def test_no_path_breaks_the_rules_and_every_refusal_is_one_line(path: str) -> No
         assert not path.startswith("/")
 
 
-@pytest.mark.parametrize("folder", ["lld/active", "issues", "briefs", "answers", "lineage/active/1", "reports"])
+@pytest.mark.parametrize(
+    "folder",
+    ["lld/active", "issues", "briefs", "answers", "lineage/active/1", "reports"],
+)
 @pytest.mark.parametrize("change", [WholeFile, Deletion])
-def test_what_people_ask_and_approve_is_never_an_answers_to_write(folder: str, change: type[Change]) -> None:
+def test_what_people_ask_and_approve_is_never_an_answers_to_write(
+    folder: str, change: type[Change]
+) -> None:
     for path in (f"docs/{folder}/1.md", f"Docs/{folder.upper()}/1.md"):
         made = _made(change, path)
         for declared in ({}, {path: "Modify"}, {path: "Delete"}, {"docs/": "Modify"}):
             judgement = judge([made], declared=declared)
             assert not judgement.allowed
-            assert "which no answer may change; leave it out" in judgement.refusals[0].text
+            assert (
+                "which no answer may change; leave it out" in judgement.refusals[0].text
+            )
 
 
 def test_other_documents_are_not_records() -> None:
-    for path in ("docs/use.md", "docs/issues.md", "src/docs/issues/1.md", "docs/lldb/x.md"):
+    for path in (
+        "docs/use.md",
+        "docs/issues.md",
+        "src/docs/issues/1.md",
+        "docs/lldb/x.md",
+    ):
         assert judge([_made(WholeFile, path)], declared={path: "Add"}).allowed
 
 
 def _made(kind: type[Change], path: str) -> Change:
     reason = "it is needed"
-    return Deletion(path, reason=reason) if kind is Deletion else WholeFile(path, "x\n", reason=reason)
+    return (
+        Deletion(path, reason=reason)
+        if kind is Deletion
+        else WholeFile(path, "x\n", reason=reason)
+    )

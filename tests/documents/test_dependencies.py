@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentos.documents.dependencies import MAX_FOUND, dependencies, may_depend, read_dependencies
+from agentos.documents.dependencies import (
+    MAX_FOUND,
+    dependencies,
+    may_depend,
+    read_dependencies,
+)
 
 
 @pytest.mark.parametrize(
@@ -33,8 +38,14 @@ from agentos.documents.dependencies import MAX_FOUND, dependencies, may_depend, 
         ("Depends on: LLD-012", "12"),
         ("Depends on: issue #12", "12"),
         ("Depends on: #7, #7 and #07", "7"),
-        ("## Related\n- Depends on: #106 (completed)\n- Blocked by: None\n- #44", "106"),
-        ("## Dependencies\n- #17 \u2014 the race has to be gone\n- `cryptography` for signatures\n- none", "17"),
+        (
+            "## Related\n- Depends on: #106 (completed)\n- Blocked by: None\n- #44",
+            "106",
+        ),
+        (
+            "## Dependencies\n- #17 \u2014 the race has to be gone\n- `cryptography` for signatures\n- none",
+            "17",
+        ),
         ("## Dependencies\n- None, all is in the standard library", ""),
         ("## Dependencies\n- requests\n- 3 new tables", ""),
         ("## Blocked by\n- audit-trail\n- #3", "audit-trail 3"),
@@ -78,7 +89,9 @@ def test_what_only_looks_like_a_statement_names_nothing(text: str) -> None:
     assert dependencies(text) == ()
 
 
-def test_items_of_another_repository_are_passed_over_and_those_of_ours_are_not() -> None:
+def test_items_of_another_repository_are_passed_over_and_those_of_ours_are_not() -> (
+    None
+):
     text = "Depends on: other/thing#12, #13 and https://github.com/acme/shelf/issues/14"
     assert dependencies(text) == ("13",)
     assert dependencies(text, ours="Acme/Shelf") == ("13", "14")
@@ -86,14 +99,21 @@ def test_items_of_another_repository_are_passed_over_and_those_of_ours_are_not()
 
 
 def test_the_line_and_the_words_are_told() -> None:
-    (first, second) = read_dependencies("# T\n\nDepends on: #12\n\n## Blocked by\n- audit\n")
+    (first, second) = read_dependencies(
+        "# T\n\nDepends on: #12\n\n## Blocked by\n- audit\n"
+    )
     assert (first.item, first.line, first.said) == ("12", 3, "Depends on #12")
     assert (second.item, second.line, second.said) == ("audit", 6, "Blocked by audit")
 
 
-@given(st.lists(st.integers(0, 10**6), min_size=1, max_size=20, unique=True), st.sampled_from([", ", " and ", "; "]))
+@given(
+    st.lists(st.integers(0, 10**6), min_size=1, max_size=20, unique=True),
+    st.sampled_from([", ", " and ", "; "]),
+)
 def test_every_number_of_a_list_is_found(numbers: list[int], separator: str) -> None:
-    text = f"# Title\n\nDepends on: {separator.join(f'#{number}' for number in numbers)}\n"
+    text = (
+        f"# Title\n\nDepends on: {separator.join(f'#{number}' for number in numbers)}\n"
+    )
     assert dependencies(text) == tuple(map(str, numbers))
 
 

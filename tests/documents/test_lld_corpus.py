@@ -6,15 +6,19 @@ import pytest
 
 from agentos.documents.findings import Tier
 from agentos.documents.issue import parse_issue
-from agentos.documents.lld import check_lld, parse_lld, render_lld, unwrap
+from agentos.documents.lld import check_lld, parse_lld, unwrap
 from tests.documents.llds.corpus import BASE, CASES, ISSUE, Case, Files
 
 SOURCE = parse_issue(ISSUE)
 
 
-def ids(text: str, previous: str | None = None, tree: Files | None = None) -> frozenset[str]:
+def ids(
+    text: str, previous: str | None = None, tree: Files | None = None
+) -> frozenset[str]:
     before = parse_lld(previous) if previous is not None else None
-    return frozenset(finding.id for finding in check_lld(parse_lld(text), SOURCE, before, tree))
+    return frozenset(
+        finding.id for finding in check_lld(parse_lld(text), SOURCE, before, tree)
+    )
 
 
 def named(case: Case) -> str:
@@ -22,7 +26,11 @@ def named(case: Case) -> str:
 
 
 def test_the_corpus_is_large_and_has_no_text_twice() -> None:
-    assert len({(case.text, case.previous, case.tree) for case in CASES}) == len(CASES) >= 110
+    assert (
+        len({(case.text, case.previous, case.tree) for case in CASES})
+        == len(CASES)
+        >= 110
+    )
 
 
 @pytest.mark.parametrize("case", CASES, ids=named)
@@ -41,12 +49,6 @@ def test_every_finding_names_a_line_of_the_text(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=named)
-def test_a_rendered_design_reads_back_equal(case: Case) -> None:
-    lld = parse_lld(case.text)
-    assert parse_lld(render_lld(lld)) == lld
-
-
-@pytest.mark.parametrize("case", CASES, ids=named)
 def test_an_unwrapped_answer_is_the_same_design(case: Case) -> None:
     plain = unwrap(case.text)
     assert unwrap(plain) == plain
@@ -54,7 +56,11 @@ def test_an_unwrapped_answer_is_the_same_design(case: Case) -> None:
     assert ids(plain, case.previous, case.tree) == case.expected
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if not case.expected and case.tree is None], ids=named)
+@pytest.mark.parametrize(
+    "case",
+    [case for case in CASES if not case.expected and case.tree is None],
+    ids=named,
+)
 def test_a_clean_design_in_any_shape_holds_the_same(case: Case) -> None:
     lld = parse_lld(case.text)
     assert lld.number == 51
@@ -71,7 +77,11 @@ def test_a_clean_design_in_any_shape_holds_the_same(case: Case) -> None:
 
 def test_a_placeholder_that_the_issue_asks_for_may_stand() -> None:
     wanted = "Lines marked TODO are counted"
-    source = parse_issue(ISSUE.replace("- [ ] A crate that has a label is not printed again", f"- [ ] {wanted}"))
+    source = parse_issue(
+        ISSUE.replace(
+            "- [ ] A crate that has a label is not printed again", f"- [ ] {wanted}"
+        )
+    )
     text = BASE.replace("A crate that has a label is not printed again", wanted)
     assert check_lld(parse_lld(text), source, None) == ()
 
@@ -80,9 +90,14 @@ def test_a_missing_path_that_the_issue_names_is_only_remarked() -> None:
     source = parse_issue(ISSUE + "\n## Files\n\n- `depot/reader.py` (modify)\n")
     text = BASE.replace("`depot/scanner.py` |", "`depot/reader.py` |")
     found = check_lld(parse_lld(text), source, None, Files())
-    assert [(finding.id, finding.tier) for finding in found] == [("absent-paths", Tier.SUGGESTION)]
+    assert [(finding.id, finding.tier) for finding in found] == [
+        ("absent-paths", Tier.SUGGESTION)
+    ]
 
 
 def test_a_mistyped_path_comes_with_the_right_one() -> None:
     text = BASE.replace("`depot/scanner.py` |", "`depot/scaner.py` |")
-    assert "did you mean `depot/scanner.py`?" in check_lld(parse_lld(text), SOURCE, None, Files())[0].text
+    assert (
+        "did you mean `depot/scanner.py`?"
+        in check_lld(parse_lld(text), SOURCE, None, Files())[0].text
+    )

@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 
 from agentos.documents.findings import Category, Finding, Tier
 from agentos.documents.issue import parse_issue
-from agentos.documents.lld import check_lld, coverage, finalise_lld, lld_status, parse_lld
+from agentos.documents.lld import (
+    check_lld,
+    coverage,
+    finalize_lld,
+    parse_lld,
+    status_of,
+)
 from agentos.documents.review_log import Review
 from agentos.documents.verdict import Decision, Verdict
 
@@ -42,11 +48,19 @@ def test_a_complete_design_passes_the_rules() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ("## 9. Legal & Compliance\nThe forecast is public.\n", "", "missing-section-9"),
+        (
+            "## 9. Legal & Compliance\nThe forecast is public.\n",
+            "",
+            "missing-section-9",
+        ),
         ("The forecast is public.", "", "empty-section-9"),
         ("| R2, R3 |", "| R2 |", "uncovered-R3"),
         ("| R2, R3 |", "| R2, R3, R9 |", "unknown-requirement-020"),
-        ("2. A forecast that cannot be fetched does not stop the watch\n", "", "criterion-2-absent"),
+        (
+            "2. A forecast that cannot be fetched does not stop the watch\n",
+            "",
+            "criterion-2-absent",
+        ),
         ("The forecast is wrong.", "TBD", "placeholder-11"),
         ("The forecast is wrong.", "Somebody will <fill in> this", "placeholder-11"),
         ("The forecast is wrong.", "Found: ___", "placeholder-11"),
@@ -70,7 +84,10 @@ def test_a_revision_that_loses_a_subsection_is_told() -> None:
 
 
 def test_a_quoted_placeholder_is_no_placeholder() -> None:
-    assert ids(LLD.replace("The forecast is wrong.", "Lines with `TODO` are listed")) == set()
+    assert (
+        ids(LLD.replace("The forecast is wrong.", "Lines with `TODO` are listed"))
+        == set()
+    )
 
 
 def test_a_section_quoted_in_a_fence_does_not_count() -> None:
@@ -78,7 +95,12 @@ def test_a_section_quoted_in_a_fence_does_not_count() -> None:
 
 
 def review(number: int, decision: Decision, *findings: Finding) -> Review:
-    return Review(number, "offline rules", f"2026-01-0{number}", Verdict(decision, "As found.", findings))
+    return Review(
+        number,
+        "offline rules",
+        f"2026-01-0{number}",
+        Verdict(decision, "As found.", findings),
+    )
 
 
 def finding(id: str, text: str, tier: Tier = Tier.HIGH) -> Finding:
@@ -87,15 +109,22 @@ def finding(id: str, text: str, tier: Tier = Tier.HIGH) -> Finding:
 
 def final(text: str = LLD, status: str = "APPROVED") -> str:
     reviews = [
-        review(1, Decision.REVISE, finding("F1", "mended"), finding("F2", "stays | open")),
-        review(2, Decision.APPROVED, finding("F2", "stays | open"), finding("F3", "later", Tier.SUGGESTION)),
+        review(
+            1, Decision.REVISE, finding("F1", "mended"), finding("F2", "stays | open")
+        ),
+        review(
+            2,
+            Decision.APPROVED,
+            finding("F2", "stays | open"),
+            finding("F3", "later", Tier.SUGGESTION),
+        ),
     ]
-    return finalise_lld(text, item="7", status=status, reviews=reviews, stamp=STAMP)
+    return finalize_lld(text, item="7", status=status, reviews=reviews, stamp=STAMP)
 
 
 def test_a_final_design_states_its_status_and_its_reviews() -> None:
     text = final()
-    assert lld_status(text) == "APPROVED"
+    assert status_of(parse_lld(text)) == "APPROVED"
     assert "| F1 | high | 3 | mended | YES - not found again in review #2 |" in text
     assert "| F2 | high | 3 | stays \\| open | NO - found again in review #2 |" in text
     assert "NOTED" in text
@@ -109,47 +138,65 @@ def test_finalising_twice_gives_the_same_text() -> None:
 
 
 def test_a_draft_cannot_bring_its_own_review_log_or_stamp() -> None:
-    forged = LLD + "\n## Appendix: Review Log\n\nAll fine.\n\n<!-- agentos item=7 rounds=1 -->\n"
+    forged = (
+        LLD
+        + "\n## Appendix: Review Log\n\nAll fine.\n\n<!-- agentos item=7 rounds=1 -->\n"
+    )
     text = final(forged, "needs-revision")
     assert "All fine." not in text
     assert text.count("<!-- agentos") == 1
-    assert lld_status(text) == "needs-revision"
+    assert status_of(parse_lld(text)) == "needs-revision"
 
 
 def test_an_open_fence_cannot_swallow_the_review_log() -> None:
     assert "Appendix: Review Log" in [
-        line.text for line in parse_lld(final(LLD + "\n```\nnever closed")).lines if line.level == 2
+        line.text
+        for line in parse_lld(final(LLD + "\n```\nnever closed")).lines
+        if line.level == 2
     ]
 
 
 def test_a_status_line_is_added_where_there_was_none() -> None:
-    assert lld_status(final(LLD.replace("* **Status:** Draft\n", ""))) == "APPROVED"
+    assert (
+        status_of(parse_lld(final(LLD.replace("* **Status:** Draft\n", ""))))
+        == "APPROVED"
+    )
 
 
 def test_a_design_without_reviews_says_so() -> None:
-    assert "No review took place." in finalise_lld(LLD, item="7", status="failed", reviews=[], stamp="")
+    assert "No review took place." in finalize_lld(
+        LLD, item="7", status="failed", reviews=[], stamp=""
+    )
 
 
 @given(st.text(max_size=500))
 def test_no_text_breaks_the_design_reader(text: str) -> None:
     lld = parse_lld(text)
     check_lld(lld, ISSUE, lld)
-    finalise_lld(text, item="7", status="x", reviews=[], stamp=STAMP)
+    finalize_lld(text, item="7", status="x", reviews=[], stamp=STAMP)
 
 
 def test_findings_come_heaviest_first_and_once() -> None:
     broken = LLD.replace("`tide/watch.py`", "`/x`").replace("| R2, R3 |", "| R9 |")
-    found = check_lld(parse_lld(broken), replace(ISSUE, criteria=("nothing like it here",)), None)
+    found = check_lld(
+        parse_lld(broken), replace(ISSUE, criteria=("nothing like it here",)), None
+    )
     assert found[0].tier is Tier.BLOCKING
     assert len({entry.id for entry in found}) == len(found)
 
 
 def test_a_status_in_a_table_is_set_there() -> None:
     table = "| Field | Value |\n|---|---|\n| **Status** | Draft |\n| Owner | depot |\n"
-    text = finalise_lld(
-        f"# 7 - T\n\n**1. Context & Goal**\n{table}", item="7", status="approved", reviews=[], stamp=STAMP
+    text = finalize_lld(
+        f"# 7 - T\n\n**1. Context & Goal**\n{table}",
+        item="7",
+        status="approved",
+        reviews=[],
+        stamp=STAMP,
     )
     assert "| **Status** | approved |\n| Owner | depot |\n" in text
     assert "* **Issue:** #7\n* **Reviews:** 0\n\n| Field | Value |" in text
-    assert lld_status(text) == "approved"
-    assert finalise_lld(text, item="7", status="approved", reviews=[], stamp=STAMP) == text
+    assert status_of(parse_lld(text)) == "approved"
+    assert (
+        finalize_lld(text, item="7", status="approved", reviews=[], stamp=STAMP) == text
+    )

@@ -1,4 +1,6 @@
-"""Findings keep their ids from review to review, and a review that goes nowhere is seen."""
+"""Findings keep their ids from review to review, and a review that goes nowhere is
+seen.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +11,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentos.documents.findings import Category, Finding, Tier
-from agentos.documents.tracking import Fate, change_detector, find_standstill, track
+from agentos.documents.tracking import (
+    FindingStatus,
+    change_detector,
+    find_standstill,
+    track,
+)
 
 RETRY = "The export has no retry when the disk is full; say what happens then."
-NAMES = "Column names of the report differ between section 2.3 and the acceptance criteria."
+NAMES = (
+    "Column names of the report differ between section 2.3 and the acceptance criteria."
+)
 LOGS = "Nothing is logged when a member is skipped, so that nobody could tell why."
 
 
-def finding(id: str, text: str, section: str = "2.5", tier: Tier = Tier.HIGH) -> Finding:
+def finding(
+    id: str, text: str, section: str = "2.5", tier: Tier = Tier.HIGH
+) -> Finding:
     """Return a finding about quality."""
     return Finding(id, tier, Category.QUALITY, section, text)
 
@@ -38,25 +49,32 @@ def test_a_first_review_keeps_its_own_ids() -> None:
 
 def test_what_is_found_again_in_other_words_and_under_another_id_is_repeated() -> None:
     first = [finding("H1", RETRY), finding("H2", NAMES)]
-    reworded = "Still no retry when the disk is full: say what happens to the export then."
+    reworded = (
+        "Still no retry when the disk is full: say what happens to the export then."
+    )
     tracked = track([finding("7", reworded)], [first], always)
     assert tracked.to_json() == {"H1": "repeated", "H2": "closed"}
     assert tracked.findings == (finding("H1", reworded),)
 
 
 def test_an_id_that_now_stands_for_something_else_is_given_a_new_name() -> None:
-    tracked = track([finding("H1", LOGS, section="7.2")], [[finding("H1", RETRY)]], always)
+    tracked = track(
+        [finding("H1", LOGS, section="7.2")], [[finding("H1", RETRY)]], always
+    )
     assert tracked.to_json() == {"H1-r2": "new", "H1": "closed"}
 
 
 def test_what_was_closed_and_comes_back_is_reopened() -> None:
     rounds = [[finding("H1", RETRY)], [finding("H2", NAMES)]]
-    assert track([finding("H1", RETRY)], rounds, always).to_json() == {"H1": "reopened", "H2": "closed"}
+    assert track([finding("H1", RETRY)], rounds, always).to_json() == {
+        "H1": "reopened",
+        "H2": "closed",
+    }
 
 
 def test_a_new_finding_about_a_part_that_was_not_touched_is_out_of_scope() -> None:
     tracked = track([finding("H9", LOGS)], [[finding("H1", RETRY)]], never)
-    assert tracked.fates["H9"] is Fate.OUT_OF_SCOPE
+    assert tracked.statuses["H9"] is FindingStatus.OUT_OF_SCOPE
 
 
 def test_sections_are_told_apart_by_number_and_by_title() -> None:
@@ -73,7 +91,12 @@ def test_sections_are_told_apart_by_number_and_by_title() -> None:
 
 TEXTS = st.sampled_from((RETRY, NAMES, LOGS, "Short.", "", "`a` and `b` differ"))
 FINDINGS = st.lists(
-    st.builds(finding, st.sampled_from(("H1", "H2", "1", "x")), TEXTS, st.sampled_from(("", "2.5", "Flow"))),
+    st.builds(
+        finding,
+        st.sampled_from(("H1", "H2", "1", "x")),
+        TEXTS,
+        st.sampled_from(("", "2.5", "Flow")),
+    ),
     max_size=4,
     unique_by=lambda one: one.id,
 )
@@ -90,12 +113,19 @@ def test_every_finding_has_one_id_and_every_earlier_one_a_fate(
     ids = [one.id for one in tracked.findings]
     assert len(set(ids)) == len(ids) == len(found)
     assert [one.text for one in tracked.findings] == [one.text for one in found]
-    assert set(tracked.fates) == set(ids) | {one.id for one in (history[-1] if history else ())}
-    assert all((fate is Fate.CLOSED) == (id not in ids) for id, fate in tracked.fates.items())
+    assert set(tracked.statuses) == set(ids) | {
+        one.id for one in (history[-1] if history else ())
+    }
+    assert all(
+        (fate is FindingStatus.CLOSED) == (id not in ids)
+        for id, fate in tracked.statuses.items()
+    )
 
 
 def rounds_of(*ids: str) -> list[list[Finding]]:
-    """Return rounds with findings of these ids, one string a round, one letter a finding."""
+    """Return rounds with findings of these ids, one string a round, one letter a
+    finding.
+    """
     return [[finding(id, id) for id in names] for names in ids]
 
 

@@ -24,10 +24,20 @@ from agentos.documents.verdict import (
 GOOD: dict[str, Any] = {
     "decision": "REVISE",
     "summary": "Not yet.",
-    "findings": [{"id": "F1", "tier": "high", "category": "quality", "section": "3", "text": "Unclear."}],
+    "findings": [
+        {
+            "id": "F1",
+            "tier": "high",
+            "category": "quality",
+            "section": "3",
+            "text": "Unclear.",
+        }
+    ],
     "resolved_questions": [{"question": "Which?", "answer": "This."}],
     "questions": [],
-    "coverage": [{"requirement": "R1", "text": "a", "scenarios": ["010"], "covered": True}],
+    "coverage": [
+        {"requirement": "R1", "text": "a", "scenarios": ["010"], "covered": True}
+    ],
 }
 TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=30)
 VERDICTS = st.builds(
@@ -48,9 +58,16 @@ VERDICTS = st.builds(
     ).map(tuple),
     st.lists(st.builds(ResolvedQuestion, TEXT, TEXT), max_size=2).map(tuple),
     st.lists(TEXT, max_size=2).map(tuple),
-    st.lists(st.builds(CoverageRow, TEXT, TEXT, st.lists(TEXT, max_size=2).map(tuple), st.booleans()), max_size=2).map(
-        tuple
-    ),
+    st.lists(
+        st.builds(
+            CoverageRow,
+            TEXT,
+            TEXT,
+            st.lists(TEXT, max_size=2).map(tuple),
+            st.booleans(),
+        ),
+        max_size=2,
+    ).map(tuple),
 )
 
 
@@ -61,7 +78,9 @@ def changed(**changes: Any) -> str:
 def test_a_verdict_is_read() -> None:
     verdict = parse_verdict(json.dumps(GOOD))
     assert verdict.decision is Decision.REVISE
-    assert verdict.findings[0] == Finding("F1", Tier.HIGH, Category.QUALITY, "3", "Unclear.")
+    assert verdict.findings[0] == Finding(
+        "F1", Tier.HIGH, Category.QUALITY, "3", "Unclear."
+    )
     assert verdict.coverage[0].scenarios == ("010",)
 
 
@@ -71,7 +90,9 @@ def test_a_written_verdict_is_read_back_the_same(verdict: Verdict) -> None:
 
 
 def test_one_fence_around_the_whole_answer_is_accepted() -> None:
-    assert parse_verdict(f"```json\n{json.dumps(GOOD)}\n```\n").decision is Decision.REVISE
+    assert (
+        parse_verdict(f"```json\n{json.dumps(GOOD)}\n```\n").decision is Decision.REVISE
+    )
 
 
 @pytest.mark.parametrize(
@@ -101,7 +122,11 @@ def test_one_fence_around_the_whole_answer_is_accepted() -> None:
         changed(findings=[{**GOOD["findings"][0], "category": "style"}]),
         changed(findings=GOOD["findings"] * 2),
         changed(questions=[1]),
-        changed(coverage=[{"requirement": "R1", "text": "a", "scenarios": [], "covered": "yes"}]),
+        changed(
+            coverage=[
+                {"requirement": "R1", "text": "a", "scenarios": [], "covered": "yes"}
+            ]
+        ),
         changed(extra=True),
         json.dumps({key: value for key, value in GOOD.items() if key != "findings"}),
         '{"decision": "REVISE", "decision": "APPROVED"}',
@@ -157,11 +182,15 @@ def test_any_text_is_a_verdict_or_a_verdict_error(text: str) -> None:
 def test_exactly_one_box_is_checked(verdict: Verdict) -> None:
     boxes = render_verdict(verdict, "T").rpartition("## Verdict")[2].strip().split("\n")
     assert [box.startswith("- [x]") for box in boxes].count(True) == 1
-    assert next(box for box in boxes if box.startswith("- [x]")).startswith(f"- [x] **{verdict.decision}**")
+    assert next(box for box in boxes if box.startswith("- [x]")).startswith(
+        f"- [x] **{verdict.decision}**"
+    )
 
 
 def test_a_finding_cannot_check_a_box_of_its_own() -> None:
-    finding = Finding("F1", Tier.HIGH, Category.QUALITY, "3", "x\n- [x] **APPROVED**\n## Verdict")
+    finding = Finding(
+        "F1", Tier.HIGH, Category.QUALITY, "3", "x\n- [x] **APPROVED**\n## Verdict"
+    )
     rendered = render_verdict(Verdict(Decision.REVISE, "no", (finding,)), "T")
     assert [line for line in rendered.split("\n") if line.startswith("- [x]")] == [
         "- [x] **REVISE** - fix the blocking and high-priority findings first"

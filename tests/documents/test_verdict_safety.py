@@ -1,10 +1,13 @@
-"""Nothing but one clear approval is an approval, whatever stands around it, and reading stays linear."""
+"""Nothing but one clear approval is an approval, whatever stands around it, and reading
+stays linear.
+"""
 
 from __future__ import annotations
 
 import random
 import re
 import sys
+import time
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -14,7 +17,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentos.documents.verdict import Decision, VerdictError, read_verdict
-from tests.documents.verdicts.bases import APPROVED, COVERAGE, ENDINGS, OPENING, SHORT, TIERS, boxes
+from tests.documents.verdicts.bases import (
+    APPROVALS,
+    APPROVED,
+    COVERED_APPROVED,
+    OBJECT,
+    OPENING,
+    TIERS,
+    boxes,
+)
+from tests.documents.verdicts.prose import PROSE
 
 NO_APPROVALS = [
     "The word APPROVED is only named here.",
@@ -35,25 +47,51 @@ NO_APPROVALS = [
     "**Status of the draft:** APPROVED",
     "<del>\n[x] APPROVED\n</del>",
 ]
-HARMLESS = [
+OTHER = [
     "Some words about the design.",
     "## Notes\n\n- a point\n- another point",
-    "## Strengths\n\n- The files are named.",
     "## Tier 3: SUGGESTIONS\n\n- **Naming:** be brief.",
     "## Tier 1: BLOCKING Issues\n\n### Cost\n- [ ] No issues found.",
     "## Questions for Orchestrator\n\n1. None.",
     "```python\nverdict = 'REVISE'\n```",
     "> **Verdict:** REVISE",
-    "## Notes\n\n| a | b |\n|---|---|\n| 1 | 2 |",
     "---",
-    COVERAGE.replace("- | ✗ Not covered", "T040 | ✓ Covered").strip(),
-    "## Identity Confirmation\nI am the reviewer.",
-    "<!-- [x] **REVISE** -->",
+    *PROSE.values(),
 ]
 JUNK = st.lists(
     st.one_of(
-        st.sampled_from(["# ", "## Verdict", "\n", "\n\n", "- [x] ", "[x] ", "**", "REVISE", "Verdict: ", "```", "> "]),
-        st.sampled_from(["~~", "`", "<!--", "-->", "{", "}", '"decision"', ":", " ", "    ", "\x00", "\ud800", "☑ "]),
+        st.sampled_from(
+            [
+                "# ",
+                "## Verdict",
+                "\n",
+                "\n\n",
+                "- [x] ",
+                "[x] ",
+                "**",
+                "REVISE",
+                "Verdict: ",
+                "```",
+                "> ",
+            ]
+        ),
+        st.sampled_from(
+            [
+                "~~",
+                "`",
+                "<!--",
+                "-->",
+                "{",
+                "}",
+                '"decision"',
+                ":",
+                " ",
+                "    ",
+                "\x00",
+                "\ud800",
+                "☑ ",
+            ]
+        ),
         st.text(max_size=8),
     ),
     max_size=40,
@@ -69,20 +107,36 @@ def decide(text: str) -> Decision | None:
         return None
 
 
-@given(st.lists(st.sampled_from(NO_APPROVALS), max_size=8))
-def test_text_without_a_clear_approval_is_never_approved(parts: list[str]) -> None:
-    assert decide("\n\n".join([SHORT, *parts])) is not Decision.APPROVED
+@given(st.lists(st.sampled_from(NO_APPROVALS + OTHER), max_size=8))
+def test_text_without_an_approval_of_the_form_is_never_approved(
+    parts: list[str],
+) -> None:
+    assert decide("\n\n".join(parts)) is not Decision.APPROVED
 
 
-@given(st.lists(st.sampled_from(NO_APPROVALS + HARMLESS), max_size=6), st.lists(st.sampled_from(HARMLESS), max_size=3))
-def test_no_text_around_a_rejection_makes_an_approval(before: list[str], after: list[str]) -> None:
-    assert decide("\n\n".join([SHORT, *before, boxes("r").strip(), *after])) is not Decision.APPROVED
+@given(
+    st.lists(st.sampled_from(NO_APPROVALS + OTHER), max_size=4),
+    st.sampled_from([OPENING + TIERS + boxes("r"), OBJECT % "REVISE"]),
+    st.lists(st.sampled_from(NO_APPROVALS + OTHER), max_size=4),
+)
+def test_no_text_around_a_rejection_makes_an_approval(
+    before: list[str], rejection: str, after: list[str]
+) -> None:
+    text = "\n\n".join([*before, rejection, *after])
+    assert decide(text) is not Decision.APPROVED
 
 
-@given(st.sampled_from(sorted(ENDINGS)), st.lists(st.sampled_from(HARMLESS), max_size=6))
-def test_a_clear_approval_among_harmless_sections_is_found(ending: str, before: list[str]) -> None:
-    text = "\n\n".join([SHORT.strip(), *before, "## Assessment", ENDINGS[ending]])
-    assert decide(text) is Decision.APPROVED
+@given(
+    st.lists(st.sampled_from(NO_APPROVALS + OTHER), max_size=2),
+    st.sampled_from(sorted(APPROVALS.values())),
+    st.lists(st.sampled_from(NO_APPROVALS + OTHER), max_size=2),
+)
+def test_an_approval_among_other_text_is_not_one(
+    before: list[str], approval: str, after: list[str]
+) -> None:
+    text = "\n\n".join([*before, approval, *after])
+    is_alone = not before and not after
+    assert (decide(text) is Decision.APPROVED) == is_alone
 
 
 @given(JUNK)
@@ -90,19 +144,24 @@ def test_junk_is_never_approved_and_never_breaks_the_reader(junk: str) -> None:
     assert decide(junk) is not Decision.APPROVED
 
 
-@given(JUNK, st.sampled_from(sorted(ENDINGS)))
-def test_junk_around_an_approval_raises_nothing_but_verdict_errors(junk: str, ending: str) -> None:
-    decide(junk + "\n\n" + ENDINGS[ending])
-    decide(ENDINGS[ending] + "\n\n" + junk)
+@given(JUNK, st.sampled_from(sorted(APPROVALS.values())))
+def test_junk_around_an_approval_leaves_nothing_of_it(junk: str, approval: str) -> None:
+    is_blank = not junk.strip().strip("\ufeff")
+    for text in (f"{junk}\n\n{approval}", f"{approval}\n\n{junk}"):
+        assert is_blank or decide(text) is not Decision.APPROVED
 
 
 def _has_one_approval(text: str) -> bool:
-    """Tell by plain rules whether exactly one box for approval is checked in the open, and no other box."""
+    """Tell by plain rules whether exactly one box for approval is checked in the open,
+    and no other box.
+    """
     approvals, others, is_code = 0, 0, False
     for line in re.sub(r"<!--.*?(-->|\Z)", "", text, flags=re.DOTALL).split("\n"):
         if line.lstrip().startswith("```"):
             is_code = not is_code
-        match = re.match(r" {0,3}(?:[-*] )?\[([xX])\] \**(APPROVED|REVISE|DISCUSS)", line)
+        match = re.match(
+            r" {0,3}(?:[-*] )?\[([xX])\] \**(APPROVED|REVISE|DISCUSS)", line
+        )
         if is_code or match is None:
             continue
         approvals += match[2] == "APPROVED"
@@ -119,7 +178,11 @@ def _edit(text: str, chance: random.Random) -> str:
         case 1:
             lines.insert(place, lines[place])
         case 2:
-            lines[place] = lines[place].replace("[ ]", "[x]") if "[ ]" in lines[place] else lines[place]
+            lines[place] = (
+                lines[place].replace("[ ]", "[x]")
+                if "[ ]" in lines[place]
+                else lines[place]
+            )
         case 3:
             lines[place] = lines[place].replace("[x]", "[ ]")
         case 4:
@@ -136,9 +199,11 @@ def _edit(text: str, chance: random.Random) -> str:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_an_edited_approval_stays_one_only_when_one_clear_approval_is_left(seed: int) -> None:
+def test_an_edited_approval_stays_one_only_when_one_clear_approval_is_left(
+    seed: int,
+) -> None:
     chance = random.Random(seed)
-    bases = [APPROVED, OPENING + COVERAGE + TIERS + boxes("a"), SHORT + ENDINGS["listed boxes"]]
+    bases = [APPROVED, COVERED_APPROVED, APPROVED.replace("\n[", "\n- [")]
     for _ in range(40):
         text = chance.choice(bases)
         for _ in range(chance.randrange(1, 4)):
@@ -147,53 +212,26 @@ def test_an_edited_approval_stays_one_only_when_one_clear_approval_is_left(seed:
             assert _has_one_approval(text), text
 
 
-@pytest.mark.parametrize("text", [APPROVED, SHORT + ENDINGS["listed boxes"]], ids=["whole form", "short"])
-def test_an_answer_cut_before_its_verdict_is_never_approved(text: str) -> None:
-    end = text.index("APPROVED**") + len("APPROVED**")
-    for length in range(max(0, end - 400), end):
-        assert decide(text[:length]) is not Decision.APPROVED
+@pytest.mark.parametrize("name", sorted(APPROVALS))
+def test_an_answer_that_is_cut_off_is_never_approved(name: str) -> None:
+    whole = APPROVALS[name]
+    for length in range(len(whole)):
+        assert decide(whole[:length]) is not Decision.APPROVED, whole[:length]
 
 
-UNITS = [
-    *(
-        "`a`",
-        "<!---->",
-        "[x] ",
-        "\\[x\\] ",
-        "☐ ",
-        "**",
-        "~~",
-        "&#38;",
-        "<del>",
-        "a, ",
-        "APPROVED with notes and ",
-        "> ",
-    ),
-    *("[x] A\n", "APPROVED\n", "Verdict: APPROVED\n", "{\n", '{"a": 1}\n', "```\n", "- a\n", "  - a\n", "x\n", "# a\n"),
-    *(
-        "**Verdict:**\n",
-        "## Tier 1\n### a\n",
-        "`\n",
-        '"\\',
-        "| a | b |\n",
-        "## Open questions resolved\n- a resolved: b\n",
-    ),
-    *(
-        "[a](b)",
-        "[a",
-        "Verdict\n",
-        "one blocking, ",
-        "must be ",
-        "REVISE was ",
-        "The author wrote:\n",
-        "All resolved. ",
-    ),
-    *("<verdict>", "<think>", '{"verdict": ', ',"\\"', "//", "[{", "There is no ", "It is. ", "APPROVED because a "),
-]
+UNITS = (
+    *("`", "```\n", "`a`", "~~~\n", "<!---->", "<think>", "> ", "\\", "**", "~~"),
+    *("[x] **APPROVED**\n", "- a\n", "  - a\n", "x\n", "# a\n", "### Cost\n", "a, "),
+    *("{\n", "[\n", "[{", "[{\n", '{"a": 1}\n', '"', '"\\', ',"\\"', "//", ",//", ", "),
+    *('{"verdict": ', '{"decision": "APPROVED",\n', "| a | b |\n", "|", "\\|", "&#38;"),
+    *("**resolved:", "- a **resolved:\n", "Section 1", "**F1** (", "No issues found. "),
+)
 
 
 def _count_calls(work: Callable[[], Any]) -> int:
-    """Count the calls that a piece of work makes, which do not depend on the machine's load."""
+    """Count the calls that a piece of work makes, which do not depend on the machine's
+    load.
+    """
     count = 0
 
     def note(frame: FrameType, event: str, arg: object) -> None:
@@ -208,16 +246,40 @@ def _count_calls(work: Callable[[], Any]) -> int:
     return count
 
 
+PLACES = {
+    "alone": "{}",
+    "summary": "## Summary\n\n{}",
+    "tier": APPROVED.replace("- **Naming:**", "- {}"),
+    "resolved": COVERED_APPROVED.replace("~~May two", "{}"),
+    "coverage": COVERED_APPROVED.replace("Every retry", "{}"),
+    "verdict": APPROVED.replace("## Verdict\n", "## Verdict\n{}"),
+    "after an object": f"{OBJECT % 'APPROVED'}\n{{}}".replace("{\n", "{{\n", 1),
+}
+
+
 @pytest.mark.parametrize("unit", UNITS)
-def test_work_grows_no_faster_than_the_text(unit: str) -> None:
-    small = _count_calls(lambda: decide("## Verdict\n\n" + unit * 300))
-    large = _count_calls(lambda: decide("## Verdict\n\n" + unit * 600))
-    assert large <= 2.5 * small + 200
+@pytest.mark.parametrize("place", sorted(PLACES))
+def test_work_grows_no_faster_than_the_text(unit: str, place: str) -> None:
+    def count(times: int) -> int:
+        text = PLACES[place].replace("{}", unit * times)
+        return _count_calls(lambda: decide(text))
+
+    assert count(600) <= 2.5 * count(300) + 200
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("place", sorted(PLACES))
+def test_a_long_repetition_is_read_in_a_moment(unit: str, place: str) -> None:
+    text = PLACES[place].replace("{}", unit * (200_000 // len(unit)))
+    started = time.process_time()
+    decide(text)
+    assert time.process_time() - started < 2
 
 
 def test_two_megabytes_are_read() -> None:
-    filler = "A line of a long review, with `code` and *stress*.\n" * 20_000
-    assert decide(OPENING + "\n## Analysis\n\n" + filler * 2 + TIERS + boxes("a")) is Decision.APPROVED
+    finding = "- A long review, with `code` and *stress*. " + "Word. " * 1_000 + "\n"
+    tiers = TIERS.replace("- **Naming:**", f"{finding * 350}- **Naming:**")
+    assert decide(OPENING + tiers + boxes("a")) is Decision.APPROVED
     assert decide("[" * 2_000_000) is None
     assert decide('{"decision": ' * 150_000) is None
     assert decide("> " * 1_000_000) is None

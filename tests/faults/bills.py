@@ -1,7 +1,9 @@
-"""Let every fifth request fail in one of fifteen ways: what is said to be spent brackets the server's bill.
+"""Let every fifth request fail in one of fifteen ways: what is said to be spent
+brackets the server's bill.
 
-Each way is a world of its own, asked through the real SDKs: the drafter in one provider's wire format, the reviewer in
-the next one's. The same command is run until every item has ended.
+Each way is a world of its own, asked through the real SDKs: the drafter in one
+provider's wire format, the reviewer in the next one's. The same command is run until
+every item has ended.
 """
 
 from __future__ import annotations
@@ -42,19 +44,28 @@ WAYS: Mapping[str, Mapping[str, Any]] = {
 }
 _MODELS = ("openai:drafting-1", "anthropic:reviewing-1", "gemini:reviewing-2")
 _UNBILLED = ("rate-limit", "overloaded", "capacity", "server-error", "proxy page")
-"""Ways in which a status comes before any content: then everything that is billed is counted."""
+"""Ways in which a status comes before any content: then everything that is billed is
+counted.
+"""
 
 
 def measure(seed: int, count: int, folder: Path, items: int = ITEMS) -> Figures:
     """Try so many ways, each with all items."""
-    figures = Figures("bills", seed, count, {"ways": 0, "items": 0, "requests": 0, "failed_requests": 0})
+    figures = Figures(
+        "bills",
+        seed,
+        count,
+        {"ways": 0, "items": 0, "requests": 0, "failed_requests": 0},
+    )
     for number, name in enumerate(list(WAYS)[:count]):
         figures.add("ways")
         _try_way(figures, folder / f"way-{number}", name, seed + number, items, number)
     return figures
 
 
-def _try_way(figures: Figures, folder: Path, name: str, seed: int, items: int, turn: int) -> None:
+def _try_way(
+    figures: Figures, folder: Path, name: str, seed: int, items: int, turn: int
+) -> None:
     world = make_world(folder, items)
     drafter, reviewer = _MODELS[turn % 3], _MODELS[(turn + 1) % 3]
     script = {
@@ -64,7 +75,18 @@ def _try_way(figures: Figures, folder: Path, name: str, seed: int, items: int, t
     }
     price = f"{PRICE_INPUT:g}/{PRICE_OUTPUT:g}"
     command = (
-        *("lld-workflow", "--all", "--parallel", "10", "--drafter", drafter, "--reviewer", reviewer, "--retries", "2"),
+        *(
+            "lld-workflow",
+            "--all",
+            "--parallel",
+            "10",
+            "--drafter",
+            drafter,
+            "--reviewer",
+            reviewer,
+            "--retries",
+            "2",
+        ),
         *("--price", f"{drafter}={price}", "--price", f"{reviewer}={price}", "--quiet"),
     )
     with ScenarioProcess(script, folder / "server") as server:
@@ -77,32 +99,58 @@ def _try_way(figures: Figures, folder: Path, name: str, seed: int, items: int, t
             runs += 1
         market.wait_settled(server)
         ledger = server.ledger
-    figures.expect(finished.code == 0, f"{name}: ended with {finished.code}: {finished.text[-1500:]}")
+    figures.expect(
+        finished.code == 0,
+        f"{name}: ended with {finished.code}: {finished.text[-1500:]}",
+    )
     figures.add("items", items)
     figures.add("requests", len(ledger.calls()))
     figures.add("failed_requests", sum(bool(entry.reason) for entry in ledger.calls()))
     # A verdict that breaks off is a whole answer to the server.
-    whole = [entry for entry in ledger.admitted() if not entry.reason or name == "verdict cut short"]
+    whole = [
+        entry
+        for entry in ledger.admitted()
+        if not entry.reason or name == "verdict cut short"
+    ]
     _check_sums(figures, world, name, ledger.bill(), sum(entry.cost for entry in whole))
 
 
 def _key(model: str) -> dict[str, Any]:
     provider = model.partition(":")[0]
-    return {"provider": provider, "key": f"sk-bills-{provider}-0123456789abcdef", "max_parallel": 10}
+    return {
+        "provider": provider,
+        "key": f"sk-bills-{provider}-0123456789abcdef",
+        "max_parallel": 10,
+    }
 
 
-def _check_sums(figures: Figures, world: World, name: str, bill: float, counted: float) -> None:
-    """Compare what the summaries of all runs say, and what the journal has, with the bill."""
+def _check_sums(
+    figures: Figures, world: World, name: str, bill: float, counted: float
+) -> None:
+    """Compare what the summaries of all runs say, and what the journal has, with the
+    bill.
+    """
     summaries = market.read_summaries(world)
     known = sum(summary["cost"] for summary in summaries)
     most = sum(summary["cost_at_most"] for summary in summaries)
-    ((journal_known, journal_most),) = market.read_journal(world, "SELECT SUM(known), SUM(cost) FROM calls")
-    ((settled,),) = market.read_journal(world, "SELECT SUM(cost) FROM calls WHERE state = 'settled'")
+    ((journal_known, journal_most),) = market.read_journal(
+        world, "SELECT SUM(known), SUM(cost) FROM calls"
+    )
+    ((settled,),) = market.read_journal(
+        world, "SELECT SUM(cost) FROM calls WHERE state = 'settled'"
+    )
     slack = 1e-6 * len(market.read_journal(world, "SELECT id FROM calls"))
-    figures.expect(known <= bill + slack, f"{name}: {known:.4f} is said to be known, the bill is {bill:.4f}")
-    figures.expect(bill <= most + slack, f"{name}: {most:.4f} at most is said, the bill is {bill:.4f}")
     figures.expect(
-        abs(known - journal_known / 1e6) < slack and abs(most - journal_most / 1e6) < slack,
+        known <= bill + slack,
+        f"{name}: {known:.4f} is said to be known, the bill is {bill:.4f}",
+    )
+    figures.expect(
+        bill <= most + slack,
+        f"{name}: {most:.4f} at most is said, the bill is {bill:.4f}",
+    )
+    figures.expect(
+        abs(known - journal_known / 1e6) < slack
+        and abs(most - journal_most / 1e6) < slack,
         f"{name}: summaries say {known:.4f} to {most:.4f}, the journal {journal_known} to {journal_most}",
     )
     figures.expect(
@@ -110,7 +158,10 @@ def _check_sums(figures: Figures, world: World, name: str, bill: float, counted:
         f"{name}: answers are said to cost {settled / 1e6:.4f}, the server bills {counted:.4f} for them",
     )
     if name in _UNBILLED:
-        figures.expect(most <= TOLERANCE * bill + slack, f"{name}: {most:.4f} at most, the bill is {bill:.4f}")
+        figures.expect(
+            most <= TOLERANCE * bill + slack,
+            f"{name}: {most:.4f} at most, the bill is {bill:.4f}",
+        )
     figures.values.setdefault("known_to_most_of_bill", {})[name] = (
         f"{known / bill:.3f} to {most / bill:.3f}" if bill else "no bill"
     )

@@ -1,7 +1,8 @@
-"""Ways out of a sandbox, as a hostile implementer would write them into a test: copied into a worktree and run there.
+"""Ways out of a sandbox, as a hostile implementer would write them into a test: copied
+into a worktree and run there.
 
-A probe returns whether it got what it wanted. Each is harmless where it succeeds: it looks, or touches what was laid
-out for it.
+A probe returns whether it got what it wanted. Each is harmless where it succeeds: it
+looks, or touches what was laid out for it.
 """
 
 from __future__ import annotations
@@ -42,7 +43,10 @@ def read_keys(aim: Aim) -> bool:
 
 def read_ssh_key(aim: Aim) -> bool:
     """Read the private key of the user."""
-    return any(aim["canary"] in path.read_text() for path in Path(aim["home"], ".ssh").glob("id_*"))
+    return any(
+        aim["canary"] in path.read_text()
+        for path in Path(aim["home"], ".ssh").glob("id_*")
+    )
 
 
 def write_home(aim: Aim) -> bool:
@@ -53,7 +57,9 @@ def write_home(aim: Aim) -> bool:
 
 
 def write_temporary(aim: Aim) -> bool:
-    """Leave a file where others look for theirs; whether it is seen outside, the one outside knows."""
+    """Leave a file where others look for theirs; whether it is seen outside, the one
+    outside knows.
+    """
     Path(aim["temporary"]).write_text("escaped")
     return False
 
@@ -118,14 +124,18 @@ def connect_to_unix_socket(aim: Aim) -> bool:
 
 
 def connect_to_abstract_socket(aim: Aim) -> bool:
-    """Reach a server of the host by a name that is no path, as that of a message bus."""
+    """Reach a server of the host by a name that is no path, as that of a message
+    bus.
+    """
     with socket.socket(socket.AF_UNIX) as client:
         client.connect("\0" + aim["abstract_socket"])
     return True
 
 
 def open_vsock(aim: Aim) -> bool:
-    """Get a socket to the host of this virtual machine, which no network namespace holds."""
+    """Get a socket to the host of this virtual machine, which no network namespace
+    holds.
+    """
     socket.socket(40, socket.SOCK_STREAM).close()
     return True
 
@@ -138,12 +148,18 @@ def open_raw_socket(aim: Aim) -> bool:
 
 def see_processes(aim: Aim) -> bool:
     """Find a process of the host."""
-    return any(aim["canary"].encode() in _read(path) for path in Path("/proc").glob("[0-9]*/cmdline"))
+    return any(
+        aim["canary"].encode() in _read(path)
+        for path in Path("/proc").glob("[0-9]*/cmdline")
+    )
 
 
 def read_environment_of_others(aim: Aim) -> bool:
     """Find the key in the environment of any process."""
-    return any(aim["secret"].encode() in _read(path) for path in Path("/proc").glob("[0-9]*/environ"))
+    return any(
+        aim["secret"].encode() in _read(path)
+        for path in Path("/proc").glob("[0-9]*/environ")
+    )
 
 
 def read_own_environment(aim: Aim) -> bool:
@@ -167,7 +183,9 @@ def trace_process(aim: Aim) -> bool:
 
 
 def read_disk(aim: Aim) -> bool:
-    """Read a disk past its file system, by the device that is there or one made here."""
+    """Read a disk past its file system, by the device that is there or one made
+    here.
+    """
     device = os.stat("/usr").st_dev  # noqa: PTH116
     os.mknod("disk", 0o600 | 0x6000, device)
     try:
@@ -193,7 +211,14 @@ def make_namespace(aim: Aim) -> bool:
 
 def clone_namespace(aim: Aim) -> bool:
     """The same by the call that starts a process."""
-    child = libc.syscall({"x86_64": 56}.get(os.uname().machine, 220), _NEW_USER | signal.SIGCHLD, 0, 0, 0, 0)
+    child = libc.syscall(
+        {"x86_64": 56}.get(os.uname().machine, 220),
+        _NEW_USER | signal.SIGCHLD,
+        0,
+        0,
+        0,
+        0,
+    )
     if child == 0:
         os._exit(0)
     return bool(child > 0 and os.waitpid(child, 0))
@@ -213,7 +238,9 @@ def use_open_descriptors(aim: Aim) -> bool:
 
 
 def change_kernel_settings(aim: Aim) -> bool:
-    """Open the setting that names the program which the kernel runs, as root, when another crashes."""
+    """Open the setting that names the program which the kernel runs, as root, when
+    another crashes.
+    """
     os.close(os.open("/proc/sys/kernel/core_pattern", os.O_WRONLY))
     return True
 
@@ -259,7 +286,15 @@ def stay_alive(aim: Aim) -> bool:
             for number in range(1, 32):
                 if number not in (signal.SIGKILL, signal.SIGSTOP):
                     signal.signal(number, signal.SIG_IGN)
-            os.execv(sys.executable, [sys.executable, "-c", "import time; time.sleep(1000)", aim["survivor"]])
+            os.execv(
+                sys.executable,
+                [
+                    sys.executable,
+                    "-c",
+                    "import time; time.sleep(1000)",
+                    aim["survivor"],
+                ],
+            )
         os._exit(0)
     time.sleep(0.3)
     return False
@@ -331,7 +366,9 @@ def _leads_outside(descriptor: int) -> bool:
         target = os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115
     except OSError:
         return False
-    return target.startswith("/") and not target.startswith((str(Path.cwd()), "/proc", "/dev", "/tmp"))
+    return target.startswith("/") and not target.startswith(
+        (str(Path.cwd()), "/proc", "/dev", "/tmp")
+    )
 
 
 def _in_child(attempt: Callable[[], bool]) -> bool:

@@ -1,4 +1,6 @@
-"""What a world shows after a fault: audits, databases, artefacts, and whether they are as promised."""
+"""What a world shows after a fault: audits, databases, artefacts, and whether they are
+as promised.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,11 @@ Event = dict[str, Any]
 
 def audit_files(world: World) -> list[Path]:
     """Return the audit trails of all runs, oldest run first."""
-    return [path for folder in world.run_folders for path in sorted(folder.glob("workflow-audit-*.jsonl"))]
+    return [
+        path
+        for folder in world.run_folders
+        for path in sorted(folder.glob("workflow-audit-*.jsonl"))
+    ]
 
 
 def read_events(path: Path) -> list[Event]:
@@ -53,18 +59,25 @@ def events_by_item(world: World) -> dict[str, list[list[Event]]]:
 
 def has(events: Iterable[Event], name: str, **details: Any) -> bool:
     """Tell whether there is an event with these details."""
-    return any(e["event"] == name and all(e.get(k) == v for k, v in details.items()) for e in events)
+    return any(
+        e["event"] == name and all(e.get(k) == v for k, v in details.items())
+        for e in events
+    )
 
 
 def repetition_problems(world: World, nodes: int, calls: int) -> list[str]:
-    """Tell which items repeated more than one node or call for each time they were cut short in flight."""
+    """Tell which items repeated more than one node or call for each time they were cut
+    short in flight.
+    """
     problems = []
     for item, runs in events_by_item(world).items():
         cuts = sum(not has(events, "ended", state="approved") for events in runs)
         for event, normal in (("node-started", nodes), ("call", calls)):
             seen = sum(e["event"] == event for events in runs for e in events)
             if seen > normal + cuts:
-                problems.append(f"item {item}: {seen} {event} events, {normal} are normal and it was cut {cuts} times")
+                problems.append(
+                    f"item {item}: {seen} {event} events, {normal} are normal and it was cut {cuts} times"
+                )
     return problems
 
 
@@ -80,10 +93,19 @@ def summary_problems(folder: Path) -> list[str]:
     for path in folder.glob("workflow-audit-*.jsonl"):
         for event in read_events(path):
             if event["event"] == "ended" and event["attempts"]:
-                audited[event["item"]] = (event["state"], event["failure"], event["attempts"], event["rounds"])
+                audited[event["item"]] = (
+                    event["state"],
+                    event["failure"],
+                    event["attempts"],
+                    event["rounds"],
+                )
     problems = [] if said == audited else [f"summary says {said}, audits say {audited}"]
     counts = Counter(item["status"] for item in summary["items"])
-    return problems if dict(counts) == summary["counts"] else [*problems, f"counts {summary['counts']}, items {counts}"]
+    return (
+        problems
+        if dict(counts) == summary["counts"]
+        else [*problems, f"counts {summary['counts']}, items {counts}"]
+    )
 
 
 def status_problems(world: World, issues: int, status: str = "approved") -> list[str]:
@@ -91,7 +113,9 @@ def status_problems(world: World, issues: int, status: str = "approved") -> list
     finished = world.run("agentos", "status", "--json")
     if finished.code:
         return [finished.text]
-    listed = [(item["label"], item["status"]) for item in json.loads(finished.stdout)["items"]]
+    listed = [
+        (item["label"], item["status"]) for item in json.loads(finished.stdout)["items"]
+    ]
     wanted = [(f"LLD-{number}", status) for number in range(1, issues + 1)]
     return [] if sorted(listed) == sorted(wanted) else [f"status lists {listed}"]
 
@@ -107,7 +131,10 @@ def database_problems(world: World) -> list[str]:
                     shutil.copyfile(source, copy.with_name(copy.name + companion))
             connection = sqlite3.connect(copy)
             try:
-                verdicts = [verdict for (verdict,) in connection.execute("PRAGMA integrity_check")]
+                verdicts = [
+                    verdict
+                    for (verdict,) in connection.execute("PRAGMA integrity_check")
+                ]
             except sqlite3.Error as error:
                 verdicts = [str(error)]
             finally:
@@ -118,9 +145,17 @@ def database_problems(world: World) -> list[str]:
 
 
 def visible_problems(world: World, known: Mapping[str, str]) -> list[str]:
-    """Tell which files can be seen in the repository that a run in peace would not have made as they are."""
-    seen = {path: digest for path, digest in world.artefacts().items() if ".tmp" not in path}
-    return [f"{path} is not as in a run in peace" for path, digest in seen.items() if known.get(path) != digest]
+    """Tell which files can be seen in the repository that a run in peace would not have
+    made as they are.
+    """
+    seen = {
+        path: digest for path, digest in world.artefacts().items() if ".tmp" not in path
+    }
+    return [
+        f"{path} is not as in a run in peace"
+        for path, digest in seen.items()
+        if known.get(path) != digest
+    ]
 
 
 def end_problems(world: World, known: Mapping[str, str], issues: int) -> list[str]:
@@ -129,7 +164,12 @@ def end_problems(world: World, known: Mapping[str, str], issues: int) -> list[st
     problems = visible_problems(world, known)
     problems += [f"{path} is missing" for path in known if path not in artefacts]
     problems += [f"{path} is left over" for path in world.leftovers()]
-    return problems + status_problems(world, issues) + audit_problems(world) + summary_problems(world.run_folders[-1])
+    return (
+        problems
+        + status_problems(world, issues)
+        + audit_problems(world)
+        + summary_problems(world.run_folders[-1])
+    )
 
 
 def stray_in_home(world: World) -> list[str]:

@@ -1,4 +1,6 @@
-"""The figures of a fault: what was measured, which promise was missed, and the command line around it."""
+"""The figures of a fault: what was measured, which promise was missed, and the command
+line around it.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ class Figures:
     values: dict[str, Any] = field(default_factory=dict)
     misses: list[str] = field(default_factory=list)
     delays: list[str] = field(default_factory=list)
-    """What took too long: judged when a series runs by itself, for beside other tests a clock says nothing."""
+    """What took too long: judged when a series runs by itself, for beside other tests a
+    clock says nothing.
+    """
 
     def expect(self, holds: bool, miss: str) -> None:
         """Note a missed promise."""
@@ -70,17 +74,26 @@ class Figures:
 def percentile(values: Sequence[float], share: float) -> float:
     """Return the value that a share of all values does not exceed."""
     ordered = sorted(values)
-    return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))], 4) if ordered else 0.0
+    return (
+        round(ordered[min(len(ordered) - 1, int(share * len(ordered)))], 4)
+        if ordered
+        else 0.0
+    )
 
 
-def main(measure: Callable[[int, int, Path], Figures], count: int, argv: Sequence[str] | None = None) -> int:
+def main(
+    measure: Callable[[int, int, Path], Figures],
+    count: int,
+    argv: Sequence[str] | None = None,
+) -> int:
     """Measure in a folder that is removed afterwards, and print the figures."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=count)
     args = parser.parse_args(argv)
     for number in (signal.SIGINT, signal.SIGHUP):
-        # Started in the background, or under nohup, this would hand on that they are ignored.
+        # Started in the background, or under nohup, this would hand on that they are
+        # ignored.
         signal.signal(number, signal.SIG_DFL)
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="agentos-fault-") as folder:
@@ -92,7 +105,9 @@ def main(measure: Callable[[int, int, Path], Figures], count: int, argv: Sequenc
 
 
 def find_misses(fault: str, *arguments: str) -> list[str]:
-    """Run a fault whose module forks, and so needs a process with one thread; return its misses."""
+    """Run a fault whose module forks, and so needs a process with one thread; return
+    its misses.
+    """
     finished = subprocess.run(
         [sys.executable, "-m", f"tests.faults.{fault}", *arguments],
         cwd=ROOT,

@@ -1,4 +1,6 @@
-"""Kill a batch of implementations again and again: the branches come out the same, no byte in a worktree is lost."""
+"""Kill a batch of implementations again and again: the branches come out the same, no
+byte in a worktree is lost.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +8,9 @@ import os
 import random
 from pathlib import Path
 
+from tests.designs import CODE, Item, branches, fill, git
 from tests.faults.figures import Figures, main
 from tests.support import PATIENCE, SIGKILL, World, build_world, wait_gone
-from tests.workshop import CODE, Item, branches, fill, git
 
 ITEMS = 6
 COMMAND = ("implement-workflow", "--all", "--parallel", "3")
@@ -19,7 +21,9 @@ CACHES = ("__pycache__", ".pytest_cache", ".git")
 
 def measure(seed: int, count: int, folder: Path) -> Figures:
     """Kill so many runs, in as many repositories as that takes."""
-    figures = Figures("kill_while_building", seed, count, {"kills": 0, "batches": 0, "files_seen": 0})
+    figures = Figures(
+        "kill_while_building", seed, count, {"kills": 0, "batches": 0, "files_seen": 0}
+    )
     rng = random.Random(seed)
     known = _undisturbed(figures, folder / "undisturbed")
     while figures.values["kills"] < count:
@@ -32,7 +36,9 @@ def measure(seed: int, count: int, folder: Path) -> Figures:
 
 
 def _make(folder: Path) -> World:
-    """Make six designs: two that share a file with the one before, one that needs a second attempt."""
+    """Make six designs: two that share a file with the one before, one that needs a
+    second attempt.
+    """
     wrong = CODE.format(number=3).replace("number + 3", "number - 3")
     items = [Item(1), Item(2), Item(3, code=[wrong, CODE.format(number=3)]), Item(4)]
     items += [_sharing(5, "fifth"), _sharing(6, "sixth")]
@@ -47,7 +53,12 @@ def _sharing(number: int, name: str) -> Item:
         f"```python\n# File: tests/test_{name}.py\nfrom calc.basic import {name}\n\n\n"
         f"def test_010_{name}():\n    assert {name}(1) == 1 + {number}\n```\n"
     )
-    return Item(number, files={"calc/basic.py": "Modify", f"tests/test_{name}.py": "Add"}, tests=[tests], code=[edit])
+    return Item(
+        number,
+        files={"calc/basic.py": "Modify", f"tests/test_{name}.py": "Add"},
+        tests=[tests],
+        code=[edit],
+    )
 
 
 def _undisturbed(figures: Figures, folder: Path) -> dict[str, str]:
@@ -67,13 +78,18 @@ def _kill_once(figures: Figures, world: World, rng: random.Random) -> bool:
         running.signal(SIGKILL)
         running.finish()
     figures.add("kills")
-    figures.expect(wait_gone(everyone, 5.0) == [], f"kill {figures.values['kills']}: processes are left")
+    figures.expect(
+        wait_gone(everyone, 5.0) == [],
+        f"kill {figures.values['kills']}: processes are left",
+    )
     _remember(figures, world)
     return True
 
 
 _seen: dict[str, dict[tuple[str, str], set[str]]] = {}
-"""By repository, for each item and path the blobs that were in its worktree after a kill."""
+"""By repository, for each item and path the blobs that were in its worktree after a
+kill.
+"""
 
 
 def _remember(figures: Figures, world: World) -> None:
@@ -87,40 +103,56 @@ def _remember(figures: Figures, world: World) -> None:
                 path = Path(place) / name
                 if name in CACHES or name.startswith(".agentos-") or path.is_symlink():
                     continue
-                blob = git(world.repo, "hash-object", "-w", "--no-filters", "--", str(path)).strip()
-                seen.setdefault((folder.name, path.relative_to(folder).as_posix()), set()).add(blob)
+                blob = git(
+                    world.repo, "hash-object", "-w", "--no-filters", "--", str(path)
+                ).strip()
+                seen.setdefault(
+                    (folder.name, path.relative_to(folder).as_posix()), set()
+                ).add(blob)
                 figures.add("files_seen")
 
 
 def _finish(figures: Figures, world: World, known: dict[str, str], where: str) -> None:
     with world.start(*COMMAND) as running:
         finished = running.finish(patience=5 * PATIENCE)
-    figures.expect(finished.code == 0, f"{where}: ended with {finished.code}: {finished.text[-1500:]}")
-    figures.expect(branches(world.repo) == known, f"{where}: other branches: {branches(world.repo)}")
+    figures.expect(
+        finished.code == 0,
+        f"{where}: ended with {finished.code}: {finished.text[-1500:]}",
+    )
+    figures.expect(
+        branches(world.repo) == known,
+        f"{where}: other branches: {branches(world.repo)}",
+    )
     kept = _kept(world)
     for (item, path), blobs in _seen.pop(str(world.repo), {}).items():
         lost = blobs - kept.get((item, path), set())
-        figures.expect(not lost, f"{where}: item {item}: {path} as it was after a kill is in no snapshot")
+        figures.expect(
+            not lost,
+            f"{where}: item {item}: {path} as it was after a kill is in no snapshot",
+        )
     git(world.repo, "fsck", "--no-dangling", "--no-progress")
 
 
 def _kept(world: World) -> dict[tuple[str, str], set[str]]:
-    """Return for each item and path the blobs that some ref of the item, or the base, has."""
+    """Return for each item and path the blobs that some ref of the item, or the base,
+    has.
+    """
     kept: dict[tuple[str, str], set[str]] = {}
-    base = _blobs(world, "HEAD")
-    refs = git(world.repo, "for-each-ref", "--format=%(refname)", "refs/agentos/").split()
+    base = _blobs(world.repo, "HEAD")
     for number in range(1, ITEMS + 1):
         for path, blob in base:
             kept.setdefault((str(number), path), set()).add(blob)
-    for ref in refs:
-        item = ref.split("/")[2]
-        for path, blob in _blobs(world, ref):
-            kept.setdefault((item, path), set()).add(blob)
+    for store in world.home.glob("worktrees/*/.*.git"):
+        item = store.name.split(".")[1]
+        refs = git(store, "for-each-ref", "--format=%(refname)", "refs/agentos/")
+        for ref in refs.split():
+            for path, blob in _blobs(store, ref):
+                kept.setdefault((item, path), set()).add(blob)
     return kept
 
 
-def _blobs(world: World, revision: str) -> list[tuple[str, str]]:
-    lines = git(world.repo, "ls-tree", "-r", revision).splitlines()
+def _blobs(repository: Path, revision: str) -> list[tuple[str, str]]:
+    lines = git(repository, "ls-tree", "-r", revision).splitlines()
     return [(line.split("\t")[1], line.split()[2]) for line in lines]
 
 

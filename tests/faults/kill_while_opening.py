@@ -1,4 +1,6 @@
-"""Kill a process with -9 while it makes its checkpoint database: the half-made one must not count as damaged."""
+"""Kill a process with -9 while it makes its checkpoint database: the half-made one must
+not count as damaged.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,8 @@ import time
 from functools import partial
 from pathlib import Path
 
-from agentos.checkpoints import Identity, examine
-from agentos.workflows.saver import open_checkpoint
+from agentos.workflows.engine.checkpoints import Identity, examine
+from agentos.workflows.engine.stores import SqliteStore
 from tests.faults.figures import Figures, main
 from tests.faults.scene import fork, wait_child
 
@@ -42,7 +44,7 @@ def _open(path: Path) -> None:
 
 
 async def _stay_open(path: Path) -> None:
-    with open_checkpoint(path, IDENTITY):
+    async with SqliteStore(path).open(IDENTITY):
         path.with_suffix(".opened").touch()
         await asyncio.Event().wait()
 

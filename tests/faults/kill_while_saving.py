@@ -1,4 +1,6 @@
-"""Kill a process, and its git, while it saves and restores a worktree: what it reported is there and whole."""
+"""Kill a process, and its git, while it saves and restores a worktree: what it reported
+is there and whole.
+"""
 
 from __future__ import annotations
 
@@ -11,22 +13,26 @@ import sys
 import time
 from pathlib import Path
 
-from agentos.worktrees.finish import commit_to_branch
-from agentos.worktrees.names import branch_of
-from agentos.worktrees.opening import open_worktree
-from agentos.worktrees.salvage import restore_to
-from agentos.worktrees.snapshots import restore, take
+from agentos.repository.git.committing import commit_to_branch
+from agentos.repository.git.names import branch_of
+from agentos.repository.git.opening import open_worktree
+from agentos.repository.git.salvage import restore_to
+from agentos.repository.git.snapshots import restore, take
 from tests.faults.figures import Figures, main
+from tests.repository.git.ground import content_of, git, make_repository
 from tests.support import ROOT
-from tests.worktrees.ground import content_of, git, make_repository
 
 LATEST = 0.6
 REPORTS = "reports.jsonl"
 
 
 def measure(seed: int, count: int, folder: Path) -> Figures:
-    """Kill so many times, at a random moment after the first report, the whole group or the process alone."""
-    figures = Figures("kill_while_saving", seed, count, {"reported": 0, "killed_groups": 0})
+    """Kill so many times, at a random moment after the first report, the whole group or
+    the process alone.
+    """
+    figures = Figures(
+        "kill_while_saving", seed, count, {"reported": 0, "killed_groups": 0}
+    )
     rng = random.Random(seed)
     repository = make_repository(folder / "repo")
     for number in range(1, count + 1):
@@ -41,7 +47,9 @@ def measure(seed: int, count: int, folder: Path) -> Figures:
 
 def work(folder: Path, number: int) -> None:
     """Open, change, save, report, restore, and again, until killed."""
-    worktree = open_worktree(folder / "repo", folder / "home/42", "42", branch_of("42", "x"))
+    worktree = open_worktree(
+        folder / "repo", folder / "home/42", "42", branch_of("42", "x")
+    )
     rng = random.Random(number)
     first = ""
     sys.stdout.write("ready\n")
@@ -53,20 +61,37 @@ def work(folder: Path, number: int) -> None:
                 (worktree.path / name).parent.mkdir(exist_ok=True)
                 (worktree.path / name).write_bytes(rng.randbytes(rng.randrange(20_000)))
             snapshot = take(worktree, f"turn-{number}-{turn}")
-            content = {path.decode(): data.hex() for path, (_, data) in content_of(worktree.path).items()}
-            reports.write(json.dumps([snapshot.commit, snapshot.ref, content]).encode() + b"\n")
+            content = {
+                path.decode(): data.hex()
+                for path, (_, data) in content_of(worktree.path).items()
+            }
+            reports.write(
+                json.dumps([snapshot.commit, snapshot.ref, content]).encode() + b"\n"
+            )
             if first:
                 restore(worktree, first)
             if turn % 3 == 2:
-                commit_to_branch(worktree, snapshot.commit, f"Turn {turn}", 1_700_000_000 + turn)
+                commit_to_branch(
+                    worktree, snapshot.commit, f"Turn {turn}", 1_700_000_000 + turn
+                )
             first = snapshot.commit
 
 
 def _run_and_kill(folder: Path, delay: float, number: int, is_group: bool) -> None:
-    command = [sys.executable, "-m", "tests.faults.kill_while_saving", "work", str(folder), str(number)]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, start_new_session=True) as process:
+    command = [
+        sys.executable,
+        "-m",
+        "tests.faults.kill_while_saving",
+        "work",
+        str(folder),
+        str(number),
+    ]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, start_new_session=True
+    ) as process:
         assert process.stdout is not None
-        # Every third is killed while it opens the worktree, which is then the damaged one of the kill before.
+        # Every third is killed while it opens the worktree, which is then the damaged
+        # one of the kill before.
         if number % 3:
             process.stdout.readline()
         time.sleep(delay)
@@ -78,25 +103,37 @@ def _run_and_kill(folder: Path, delay: float, number: int, is_group: bool) -> No
 
 def _check(figures: Figures, repository: Path, folder: Path, number: int) -> None:
     worktree = open_worktree(repository, folder / "home/42", "42", branch_of("42", "x"))
-    said = git(repository, "fsck", "--strict", "--no-dangling", "--no-progress")
+    said = git(worktree.store, "fsck", "--strict", "--no-dangling", "--no-progress")
     figures.expect(not said.strip(), f"kill {number}: fsck says {said[:200]}")
     reports = _reports(folder)
-    refs = git(repository, "for-each-ref", "--format=%(objectname) %(refname)").split("\n")
+    refs = git(
+        worktree.store, "for-each-ref", "--format=%(objectname) %(refname)"
+    ).split("\n")
     for commit, ref, _ in reports:
         figures.expect(f"{commit} {ref}" in refs, f"kill {number}: {ref} is lost")
     if not reports:
         return
     commit, ref, content = reports[-1]
-    restore_to(repository, folder / f"out-{number}", commit)
-    whole = {path.decode(): data.hex() for path, (_, data) in content_of(folder / f"out-{number}").items()}
+    restore_to(worktree.git(), folder / f"out-{number}", commit)
+    whole = {
+        path.decode(): data.hex()
+        for path, (_, data) in content_of(folder / f"out-{number}").items()
+    }
     figures.expect(whole == content, f"kill {number}: {ref} is not what was reported")
     restore(worktree, commit)
-    now = {path.decode(): data.hex() for path, (_, data) in content_of(worktree.path).items()}
+    now = {
+        path.decode(): data.hex()
+        for path, (_, data) in content_of(worktree.path).items()
+    }
     figures.expect(now == content, f"kill {number}: {ref} is not what was restored")
     beside = sorted(path.name for path in worktree.path.parent.iterdir())
-    figures.expect(beside == ["42"], f"kill {number}: left behind {beside}")
-    locks = sorted(str(path.relative_to(repository)) for path in (repository / ".git").rglob("*.lock"))
+    figures.expect(beside == [".42.git", "42"], f"kill {number}: left behind {beside}")
+    locks = sorted(
+        str(path.relative_to(folder)) for path in worktree.store.rglob("*.lock")
+    )
     figures.expect(not locks, f"kill {number}: left behind {locks}")
+    written = git(repository, "for-each-ref", "refs/agentos", "refs/heads/agentos")
+    figures.expect(not written, f"kill {number}: wrote to the user's refs: {written}")
 
 
 def _reports(folder: Path) -> list[tuple[str, str, dict[str, str]]]:

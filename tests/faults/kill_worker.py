@@ -1,4 +1,6 @@
-"""Kill one random worker with -9: its item alone is affected, and is retried or reported."""
+"""Kill one random worker with -9: its item alone is affected, and is retried or
+reported.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ import psutil
 
 from tests.faults import evidence
 from tests.faults.figures import Figures, main
-from tests.faults.scene import command, make_world, strike_moment, undisturbed
+from tests.faults.scene import command, make_world, strike_moment, without_gc
 from tests.support import World
 
 ITEMS = 6
@@ -18,22 +20,40 @@ ITEMS = 6
 
 def measure(seed: int, count: int, folder: Path) -> Figures:
     """Kill one worker in each of so many runs; every other run may try again."""
-    figures = Figures("kill_worker", seed, count, {"kills": 0, "failed": 0, "retried": 0, "struck_after_its_report": 0})
+    figures = Figures(
+        "kill_worker",
+        seed,
+        count,
+        {"kills": 0, "failed": 0, "retried": 0, "struck_after_its_report": 0},
+    )
     rng = random.Random(seed)
-    known = undisturbed(ITEMS)
+    known = without_gc(ITEMS)
     runs = 0
     while figures.values["kills"] < count and runs < 4 * count + 10:
         world = make_world(folder / f"world-{runs}", ITEMS)
         _strike(figures, world, rng, known, retries=runs % 2)
         runs += 1
-    figures.expect(figures.values["kills"] == count, f"only {figures.values['kills']} kills in {runs} runs")
+    figures.expect(
+        figures.values["kills"] == count,
+        f"only {figures.values['kills']} kills in {runs} runs",
+    )
     return figures
 
 
-def _strike(figures: Figures, world: World, rng: random.Random, known: dict[str, str], retries: int) -> None:
+def _strike(
+    figures: Figures,
+    world: World,
+    rng: random.Random,
+    known: dict[str, str],
+    retries: int,
+) -> None:
     with world.start(*command("--retries", str(retries))) as running:
         running.wait_for("Executing")
-        victim = _kill_one(running.workers(), rng) if strike_moment(running, rng, ITEMS * 14) else None
+        victim = (
+            _kill_one(running.workers(), rng)
+            if strike_moment(running, rng, ITEMS * 14)
+            else None
+        )
         finished = running.finish()
     if victim is None:
         return
@@ -46,7 +66,8 @@ def _strike(figures: Figures, world: World, rng: random.Random, known: dict[str,
     summary = json.loads((world.run_folders[-1] / "summary.json").read_bytes())
     others = [entry for entry in summary["items"] if entry["id"] != item]
     figures.expect(
-        len(others) == ITEMS - 1 and all(e["status"] == "approved" and e["attempts"] == 1 for e in others),
+        len(others) == ITEMS - 1
+        and all(e["status"] == "approved" and e["attempts"] == 1 for e in others),
         f"{where}: others were affected: {summary['counts']}",
     )
     (entry,) = (entry for entry in summary["items"] if entry["id"] == item)
@@ -58,11 +79,17 @@ def _strike(figures: Figures, world: World, rng: random.Random, known: dict[str,
             figures.add("retried")
         case "failed", "infra", 1 if not retries:
             figures.add("failed")
-            figures.expect(finished.code == 1 and "SIGKILL" in entry["message"], f"{where}: {finished.text}")
+            figures.expect(
+                finished.code == 1 and "SIGKILL" in entry["message"],
+                f"{where}: {finished.text}",
+            )
         case end:
             figures.misses.append(f"{where}: the item ended as {end}")
     rerun = world.run(*command())
-    figures.expect(rerun.code == 0, f"{where}: the rerun ended with {rerun.code}: {rerun.text[-1000:]}")
+    figures.expect(
+        rerun.code == 0,
+        f"{where}: the rerun ended with {rerun.code}: {rerun.text[-1000:]}",
+    )
     figures.expect_none(evidence.end_problems(world, known, ITEMS), where)
 
 

@@ -1,4 +1,6 @@
-"""Where answers are paid for: a server that counts every call, keys that lead to it, and a command that asks it."""
+"""Where answers are paid for: a server that counts every call, keys that lead to it,
+and a command that asks it.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ DRAFTER, REVIEWER = "openai:drafting-1", "gemini:reviewing-1"
 CALLS_AN_ITEM = 2
 PURPOSES = {"N1_design": "lld.draft", "N3_review": "lld.review"}
 _PATHS = {"openai": "/v1"}
-_ASKED_AGAIN = re.compile(r"(\d+) (?:was|were) under way at a kill and asked again")
+_ASKED_AGAIN = re.compile(r"(\d+) (?:was|were) interrupted by a kill and asked again")
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,11 @@ def write_keys(world: World, url: str, entries: Iterable[Mapping[str, Any]]) -> 
     lines = []
     for entry in entries:
         told = {**entry, "base_url": url + _PATHS.get(entry["provider"], "")}
-        lines += ["[[key]]", *(f"{name} = {json.dumps(value)}" for name, value in told.items()), ""]
+        lines += [
+            "[[key]]",
+            *(f"{name} = {json.dumps(value)}" for name, value in told.items()),
+            "",
+        ]
     path = world.home / "keys.toml"
     path.touch(mode=0o600)
     path.write_text("\n".join(lines), "utf-8")
@@ -51,24 +57,41 @@ def write_keys(world: World, url: str, entries: Iterable[Mapping[str, Any]]) -> 
 def default_keys(max_parallel: int = 8) -> list[dict[str, Any]]:
     """Return two keys of each of the two providers."""
     return [
-        {"provider": provider, "key": f"market-{provider}-{number}", "max_parallel": max_parallel}
+        {
+            "provider": provider,
+            "key": f"market-{provider}-{number}",
+            "max_parallel": max_parallel,
+        }
         for provider in ("openai", "gemini")
         for number in (1, 2)
     ]
 
 
-def command(*more: str, parallel: int = 4, prices: tuple[float, float] = PRICES) -> tuple[str, ...]:
-    """Return a command whose items each ask twice, the drafter and the reviewer of another provider."""
+def command(
+    *more: str, parallel: int = 4, prices: tuple[float, float] = PRICES
+) -> tuple[str, ...]:
+    """Return a command whose items each ask twice, the drafter and the reviewer of
+    another provider.
+    """
     price = "/".join(f"{amount:g}" for amount in prices)
     return (
-        *("lld-workflow", "--all", "--parallel", str(parallel), "--drafter", DRAFTER, "--reviewer", REVIEWER),
+        *(
+            "lld-workflow",
+            "--all",
+            "--parallel",
+            str(parallel),
+            "--drafter",
+            DRAFTER,
+            "--reviewer",
+            REVIEWER,
+        ),
         *("--price", f"{DRAFTER}={price}", "--price", f"{REVIEWER}={price}"),
         *more,
     )
 
 
 @cache
-def undisturbed(items: int) -> dict[str, str]:
+def without_gc(items: int) -> dict[str, str]:
     """Return the artefacts of a run against the server that nothing happened to."""
     with tempfile.TemporaryDirectory(prefix="agentos-undisturbed-") as folder:
         world = make_world(Path(folder), items)
@@ -81,7 +104,9 @@ def undisturbed(items: int) -> dict[str, str]:
 
 
 def wait_calls(server: ScenarioProcess, running: Running, admitted: int) -> bool:
-    """Wait until the server has admitted so many calls; False when the command has ended before."""
+    """Wait until the server has admitted so many calls; False when the command has
+    ended before.
+    """
     deadline = time.monotonic() + PATIENCE
     while len(server.ledger.admitted()) < admitted:
         assert time.monotonic() < deadline, running.text
@@ -92,7 +117,9 @@ def wait_calls(server: ScenarioProcess, running: Running, admitted: int) -> bool
 
 
 def wait_settled(server: ScenarioProcess) -> None:
-    """Wait until the server has noted the end of every answer, also of those whose caller is gone."""
+    """Wait until the server has noted the end of every answer, also of those whose
+    caller is gone.
+    """
     deadline = time.monotonic() + PATIENCE
     while not all(entry.is_done for entry in server.ledger.admitted()):
         assert time.monotonic() < deadline, server.ledger.admitted()
@@ -123,7 +150,9 @@ def _read_copy(source: Path, query: str) -> list[tuple[Any, ...]]:
 
 def sent_calls(world: World, pid: int) -> list[Sent]:
     """Return the calls that a process that is gone had under way."""
-    rows = read_journal(world, f"SELECT item, node FROM calls WHERE state = 'sent' AND pid = {pid}")
+    rows = read_journal(
+        world, f"SELECT item, node FROM calls WHERE state = 'sent' AND pid = {pid}"
+    )
     return [Sent(item.rpartition("/")[2], PURPOSES[node]) for item, node in rows]
 
 

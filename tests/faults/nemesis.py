@@ -1,13 +1,19 @@
-"""Disturb batches in every way at once for as many blows as wanted: whatever happens, every item comes to an end.
+"""Disturb batches in every way at once for as many blows as wanted: whatever happens,
+every item comes to an end.
 
-Workers are killed, frozen and thawed, coordinators are killed and interrupted, the server refuses, breaks, cuts, hangs
-and overloads, keys are revoked and others are added, the wall clock is put forward and back by an hour, and the disk
-with the home is full for a while. After the last blow the batch is run to its end. The server's ledger is the history:
-no key is used more often at once than it may be, no group is over its limit, and the calls go on at all times.
+Workers are killed, frozen and thawed, coordinators are killed and interrupted, the
+server refuses, breaks, cuts, hangs and overloads, keys are revoked and others are
+added, the wall clock is put forward and back by an hour, and the disk with the home is
+full for a while. After the last blow the batch is run to its end. The server's ledger
+is the history: no key is used more often at once than it may be, no group is over its
+limit, and the calls go on at all times.
 
-The shifted clock is that of the coordinator, where the keys and the journal are; workers get an environment of their
-own, without the library that shifts it, and the server keeps the true time. It needs libfaketime (Debian's package
-`faketime`), and the full disk needs the right to mount one; the figures say where either is missing.
+The shifted clock is that of the coordinator, where the keys and the journal are;
+workers get an environment of their
+own, without the library that shifts it, and the server keeps the true time. It needs
+libfaketime (Debian's package
+`faketime`), and the full disk needs the right to mount one; the figures say where
+either is missing.
 
 A blow takes about a third of a second. For an hour of them, however many that are:
 `NEMESIS_SECONDS=3600 python -m tests.faults.nemesis`
@@ -29,7 +35,14 @@ import psutil
 
 from tests.faults import market
 from tests.faults.figures import Figures, main
-from tests.faults.scene import SmallDisk, WallClock, find_faketime, make_world, small_disk, wait_deserted
+from tests.faults.scene import (
+    SmallDisk,
+    WallClock,
+    find_faketime,
+    make_world,
+    small_disk,
+    wait_deserted,
+)
 from tests.scenario import ScenarioProcess
 from tests.support import SIGINT, SIGKILL, Finished, Running, World
 
@@ -46,8 +59,12 @@ LONGEST_FULL = 4.0
 SHIFTS = (-3600, 0, 3600)
 MOST_OVER_LIMIT = 0.02
 FEW_OVER_LIMIT = 3
-"""How many calls may be over a limit, beside that part of all: on a busy machine some are late on their way."""
-NAMES = tuple(f"{provider}-{number}" for provider in ("openai", "gemini") for number in (1, 2, 3))
+"""How many calls may be over a limit, beside that part of all: on a busy machine some
+are late on their way.
+"""
+NAMES = tuple(
+    f"{provider}-{number}" for provider in ("openai", "gemini") for number in (1, 2, 3)
+)
 ENVIRON = {
     "AGENTOS_RATE_WINDOW": str(WINDOW),
     "AGENTOS_IDLE_TIMEOUT": IDLE_TIMEOUT,
@@ -113,37 +130,74 @@ class Arena:
 
 
 def measure(seed: int, count: int, folder: Path, items: int = ITEMS) -> Figures:
-    """Strike so many blows; a batch that ends before the last is followed by the next."""
-    figures = Figures("nemesis", seed, count, {"batches": 0, "blows": 0, "runs": 0, "calls": 0, "failed_items": 0})
-    figures.values["clock"] = "shifted" if find_faketime() else "not shifted: no libfaketime"
+    """Strike so many blows; a batch that ends before the last is followed by the
+    next.
+    """
+    figures = Figures(
+        "nemesis",
+        seed,
+        count,
+        {"batches": 0, "blows": 0, "runs": 0, "calls": 0, "failed_items": 0},
+    )
+    figures.values["clock"] = (
+        "shifted" if find_faketime() else "not shifted: no libfaketime"
+    )
     rng = random.Random(seed)
     seconds = float(os.environ.get(SECONDS_VARIABLE, "0"))
     deadline = time.monotonic() + seconds
 
     def is_over() -> bool:
-        return time.monotonic() > deadline if seconds else bool(figures.values["blows"] >= count)
+        return (
+            time.monotonic() > deadline
+            if seconds
+            else bool(figures.values["blows"] >= count)
+        )
 
     while not is_over():
         figures.add("batches")
-        _disturb_batch(figures, folder / f"batch-{figures.values['batches']}", rng, items, is_over)
+        _disturb_batch(
+            figures, folder / f"batch-{figures.values['batches']}", rng, items, is_over
+        )
     over, calls = figures.values["over_limit"], figures.values["calls"]
-    figures.expect(over <= FEW_OVER_LIMIT + MOST_OVER_LIMIT * calls, f"{over} of {calls} calls were over a limit")
+    figures.expect(
+        over <= FEW_OVER_LIMIT + MOST_OVER_LIMIT * calls,
+        f"{over} of {calls} calls were over a limit",
+    )
     return figures
 
 
-def _disturb_batch(figures: Figures, folder: Path, rng: random.Random, items: int, is_over: Callable[[], bool]) -> None:
+def _disturb_batch(
+    figures: Figures,
+    folder: Path,
+    rng: random.Random,
+    items: int,
+    is_over: Callable[[], bool],
+) -> None:
     where = f"batch {figures.values['batches']}"
     world = make_world(folder, items)
     secrets = {name: f"nemesis-{name}-{rng.getrandbits(32):08x}" for name in NAMES}
     groups = [{"name": name, "requests_per_window": REQUESTS} for name in NAMES]
-    script = {"window": WINDOW, "latency": 0.05, "tokens_per_second": 20_000, "group": groups}
+    script = {
+        "window": WINDOW,
+        "latency": 0.05,
+        "tokens_per_second": 20_000,
+        "group": groups,
+    }
     script["key"] = _server_keys(secrets, ())
-    with small_disk(world.home, DISK_MEGABYTES) as disk, ScenarioProcess(script, folder / "server") as server:
-        figures.values["disk"] = "filled up" if disk.is_mounted else "not filled up: cannot mount"
-        arena = Arena(figures, rng, world, server, WallClock(folder), disk, secrets, where)
+    with (
+        small_disk(world.home, DISK_MEGABYTES) as disk,
+        ScenarioProcess(script, folder / "server") as server,
+    ):
+        figures.values["disk"] = (
+            "filled up" if disk.is_mounted else "not filled up: cannot mount"
+        )
+        arena = Arena(
+            figures, rng, world, server, WallClock(folder), disk, secrets, where
+        )
         arena.write_keys([name for name in NAMES if not name.endswith("3")])
         while _run_once(arena, is_over):
-            # Most of them find room at their start, or a run would rarely come to the point of asking anything.
+            # Most of them find room at their start, or a run would rarely come to the
+            # point of asking anything.
             disk.relieve(at_once=rng.random() < 0.8)
         disk.relieve(at_once=True)
         server.change(fault=[])
@@ -153,16 +207,24 @@ def _disturb_batch(figures: Figures, folder: Path, rng: random.Random, items: in
         figures.expect_none(wait_deserted(world, 2.0), where)
 
 
-def _server_keys(secrets: Mapping[str, str], revoked: Collection[str]) -> list[dict[str, str]]:
+def _server_keys(
+    secrets: Mapping[str, str], revoked: Collection[str]
+) -> list[dict[str, str]]:
     return [
-        {"secret": secret, "group": name, "state": "revoked" if name in revoked else "ok"}
+        {
+            "secret": secret,
+            "group": name,
+            "state": "revoked" if name in revoked else "ok",
+        }
         for name, secret in secrets.items()
     ]
 
 
 @contextmanager
 def _start(arena: Arena) -> Iterator[Running]:
-    with arena.world.start(*COMMAND, environ={**ENVIRON, **arena.clock.environ}) as running:
+    with arena.world.start(
+        *COMMAND, environ={**ENVIRON, **arena.clock.environ}
+    ) as running:
         try:
             yield running
         finally:
@@ -170,7 +232,9 @@ def _start(arena: Arena) -> Iterator[Running]:
 
 
 def _run_once(arena: Arena, is_over: Callable[[], bool]) -> bool:
-    """Run the command and strike it until it ends; tell whether there is more to be done to it."""
+    """Run the command and strike it until it ends; tell whether there is more to be
+    done to it.
+    """
     figures, where = arena.figures, arena.where
     figures.add("runs")
     with _start(arena) as running:
@@ -184,7 +248,10 @@ def _run_once(arena: Arena, is_over: Callable[[], bool]) -> bool:
                 last_call, calls = time.monotonic(), now
             quiet = time.monotonic() - last_call
             figures.raise_to("longest_silence_seconds", round(quiet, 1))
-            figures.expect(quiet < DEADLOCK_AFTER, f"{where}: no call for {quiet:.0f} s:\n{running.text[-1500:]}")
+            figures.expect(
+                quiet < DEADLOCK_AFTER,
+                f"{where}: no call for {quiet:.0f} s:\n{running.text[-1500:]}",
+            )
             if quiet >= DEADLOCK_AFTER:
                 return False
         is_struck_to_the_end = is_over()
@@ -198,7 +265,8 @@ def _run_once(arena: Arena, is_over: Callable[[], bool]) -> bool:
 def _strike(running: Running, arena: Arena) -> None:
     rng = arena.rng
     (blow,) = rng.choices(list(BLOWS), list(BLOWS.values()))
-    # Drawn before it is looked for: what comes next must not depend on how far the machine has got.
+    # Drawn before it is looked for: what comes next must not depend on how far the
+    # machine has got.
     luck, seconds = rng.random(), rng.random()
     workers = running.workers() if blow.endswith("worker") else []
     with suppress(psutil.Error, ProcessLookupError):
@@ -239,14 +307,27 @@ def _run_to_the_end(arena: Arena, items: int) -> None:
     with _start(arena) as running:
         finished = running.finish(PATIENCE_AT_THE_END)
     _check_words(arena, finished)
-    figures.expect(finished.code in (0, 1), f"{where}: ended with {finished.code}: {finished.text[-1500:]}")
-    rows = [json.loads(path.read_bytes()) for path in (arena.world.home / "items").glob("*/*.json")]
+    figures.expect(
+        finished.code in (0, 1),
+        f"{where}: ended with {finished.code}: {finished.text[-1500:]}",
+    )
+    rows = [
+        json.loads(path.read_bytes())
+        for path in (arena.world.home / "items").glob("*/*.json")
+    ]
     figures.add("failed_items", sum(row["state"] == "failed" for row in rows))
-    figures.expect(len(rows) == items, f"{where}: {len(rows)} items on record, not {items}")
+    figures.expect(
+        len(rows) == items, f"{where}: {len(rows)} items on record, not {items}"
+    )
     for row in rows:
-        is_explained = row["state"] == "approved" or (row["state"] == "failed" and row["failure"])
+        is_explained = row["state"] == "approved" or (
+            row["state"] == "failed" and row["failure"]
+        )
         figures.expect(bool(is_explained), f"{where}: no end for {row}")
-    figures.expect(finished.code == 0, f"{where}: items failed although nothing struck them: {finished.text[-1500:]}")
+    figures.expect(
+        finished.code == 0,
+        f"{where}: items failed although nothing struck them: {finished.text[-1500:]}",
+    )
 
 
 def _check_history(arena: Arena) -> None:
@@ -256,12 +337,25 @@ def _check_history(arena: Arena) -> None:
         peak = ledger.most_in_window(name)
         figures.raise_to("most_at_once", peak.at_once)
         figures.raise_to("most_in_a_window", peak.requests)
-        figures.expect(peak.at_once <= MAX_PARALLEL, f"{arena.where}: {name} had {peak.at_once} calls at once")
-        figures.expect(peak.requests <= REQUESTS, f"{arena.where}: {name} had {peak.requests} requests in a window")
-    lent = market.read_pool(arena.world, "SELECT key FROM leases UNION ALL SELECT provider FROM waiting")
-    figures.expect(not lent, f"{arena.where}: nobody is left, and these are lent or waited for: {lent}")
+        figures.expect(
+            peak.at_once <= MAX_PARALLEL,
+            f"{arena.where}: {name} had {peak.at_once} calls at once",
+        )
+        figures.expect(
+            peak.requests <= REQUESTS,
+            f"{arena.where}: {name} had {peak.requests} requests in a window",
+        )
+    lent = market.read_pool(
+        arena.world, "SELECT key FROM leases UNION ALL SELECT provider FROM waiting"
+    )
+    figures.expect(
+        not lent,
+        f"{arena.where}: nobody is left, and these are lent or waited for: {lent}",
+    )
     figures.add("calls", len(ledger.calls()))
-    figures.add("over_limit", sum(entry.reason == "requests" for entry in ledger.calls()))
+    figures.add(
+        "over_limit", sum(entry.reason == "requests" for entry in ledger.calls())
+    )
 
 
 if __name__ == "__main__":

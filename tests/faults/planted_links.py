@@ -1,4 +1,6 @@
-"""Plant links and pipes where files are expected: none is followed, and the other items go on."""
+"""Plant links and pipes where files are expected: none is followed, and the other items
+go on.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +10,13 @@ import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from agentos.home import Home, ItemPaths, repository_key
-from agentos.recovery import publication_of
-from agentos.task import Task, Workflow
+from agentos.item import Item
+from agentos.kinds import Kind
+from agentos.run.recovery import publication_of
+from agentos.state.home import Home, ItemPaths, repository_key
 from tests.faults.evidence import visible_problems
 from tests.faults.figures import Figures, main
-from tests.faults.scene import command, make_world, undisturbed
+from tests.faults.scene import command, make_world, without_gc
 from tests.support import Finished, World
 
 SECRET = "the contents of a file outside\n"
@@ -69,7 +72,7 @@ def _link_record(world: World, paths: ItemPaths, outside: Path) -> None:
 
 
 def _link_hidden_names(world: World, paths: ItemPaths, outside: Path) -> None:
-    publication = publication_of(Task(Workflow.LLD, "8", ""), paths, world.repo)
+    publication = publication_of(Item(Kind.LLD, "8", ""), paths, world.repo)
     _link(Path(publication._hidden(publication.folders[0])), outside / "folder")
     _link(Path(publication._hidden(publication.document)), outside / "document")
 
@@ -131,7 +134,9 @@ FOLDERS: dict[str, Callable[[World], Path]] = {
 """Folders of which each is once a link that leads outside."""
 
 
-def _plant_for_items(figures: Figures, folder: Path, plants: Mapping[int, Planted], where: str) -> None:
+def _plant_for_items(
+    figures: Figures, folder: Path, plants: Mapping[int, Planted], where: str
+) -> None:
     issues = len(plants) + CLEAN
     world, outside = _prepare(folder, issues)
     home, key = Home(world.home), repository_key(world.repo)
@@ -139,7 +144,7 @@ def _plant_for_items(figures: Figures, folder: Path, plants: Mapping[int, Plante
     (world.repo / "docs/lld/active").mkdir(parents=True)
     (world.repo / "docs/lineage/active").mkdir(parents=True)
     for number, (plant, _) in plants.items():
-        plant(world, home.item(key, Task(Workflow.LLD, str(number), "")), outside)
+        plant(world, home.item(key, Item(Kind.LLD, str(number), "")), outside)
         figures.add("plants")
     before = _snapshot(outside)
     finished = _run(figures, world, where)
@@ -149,15 +154,25 @@ def _plant_for_items(figures: Figures, folder: Path, plants: Mapping[int, Plante
     summary = json.loads((world.run_folders[-1] / "summary.json").read_bytes())
     ends = {int(entry["id"]): entry["status"] for entry in summary["items"]}
     for number, (plant, allowed) in plants.items():
-        figures.expect(ends.get(number) in allowed, f"{plant.__name__}: ended as {ends.get(number)}")
+        figures.expect(
+            ends.get(number) in allowed,
+            f"{plant.__name__}: ended as {ends.get(number)}",
+        )
         figures.values[plant.__name__.strip("_")] = ends.get(number)
     clean = range(len(plants) + 1, issues + 1)
-    figures.expect(all(ends.get(number) == "approved" for number in clean), f"clean items ended as {ends}")
-    known = undisturbed(issues, ROUNDS)
-    figures.expect_none([p for p in visible_problems(world, known) if "superseded" not in p], where)
+    figures.expect(
+        all(ends.get(number) == "approved" for number in clean),
+        f"clean items ended as {ends}",
+    )
+    known = without_gc(issues, ROUNDS)
+    figures.expect_none(
+        [p for p in visible_problems(world, known) if "superseded" not in p], where
+    )
 
 
-def _plant_folder(figures: Figures, folder: Path, name: str, plant: Callable[[World], Path]) -> None:
+def _plant_folder(
+    figures: Figures, folder: Path, name: str, plant: Callable[[World], Path]
+) -> None:
     world, outside = _prepare(folder, 1)
     place = plant(world)
     world.home.mkdir(mode=0o700)
@@ -168,15 +183,24 @@ def _plant_folder(figures: Figures, folder: Path, name: str, plant: Callable[[Wo
     finished = _run(figures, world, name)
     if finished is None:
         return
-    figures.expect(finished.code in (1, 2), f"{name}: ended with {finished.code}: {finished.text[-600:]}")
-    figures.expect("internal error" not in finished.text, f"{name}: {finished.text[-600:]}")
+    figures.expect(
+        finished.code in (1, 2),
+        f"{name}: ended with {finished.code}: {finished.text[-600:]}",
+    )
+    figures.expect(
+        "internal error" not in finished.text, f"{name}: {finished.text[-600:]}"
+    )
     _check_outside(figures, world, outside, before, name)
 
 
 def _open_homes(figures: Figures, folder: Path) -> None:
     world, _ = _prepare(folder, 1)
     world.home.mkdir(mode=0o700)
-    for mode, owner in ((0o770, -1), (0o777, -1), (0o700, OTHER_USER if os.geteuid() == 0 else -1)):
+    for mode, owner in (
+        (0o770, -1),
+        (0o777, -1),
+        (0o700, OTHER_USER if os.geteuid() == 0 else -1),
+    ):
         if (mode, owner) == (0o700, -1):
             continue
         world.home.chmod(mode)
@@ -185,7 +209,9 @@ def _open_homes(figures: Figures, folder: Path) -> None:
         where = f"home of mode {mode:o} and owner {owner}"
         figures.expect(finished.code == 2, f"{where}: ended with {finished.code}")
         figures.expect(finished.text.count("\n") == 1, f"{where}: said {finished.text}")
-        figures.expect(not list(world.home.iterdir()), f"{where}: something was written")
+        figures.expect(
+            not list(world.home.iterdir()), f"{where}: something was written"
+        )
         figures.add("refused_homes")
 
 
@@ -193,7 +219,16 @@ def _prepare(folder: Path, issues: int) -> tuple[World, Path]:
     world = make_world(folder, issues)
     outside = folder / "outside"
     (outside / "folder").mkdir(parents=True)
-    names = ("document", "issue", "checkpoint", "lock", "record", "hard-document", "hard-checkpoint", "folder/kept")
+    names = (
+        "document",
+        "issue",
+        "checkpoint",
+        "lock",
+        "record",
+        "hard-document",
+        "hard-checkpoint",
+        "folder/kept",
+    )
     for name in names:
         (outside / name).write_text(SECRET, "utf-8")
     return world, outside
@@ -211,26 +246,37 @@ def _run(figures: Figures, world: World, where: str) -> Finished | None:
     return finished
 
 
-def _check_outside(figures: Figures, world: World, outside: Path, before: dict[str, bytes], where: str) -> None:
+def _check_outside(
+    figures: Figures, world: World, outside: Path, before: dict[str, bytes], where: str
+) -> None:
     after = _snapshot(outside)
     changed = sorted({*before.items()} ^ {*after.items()})
-    figures.expect(not changed, f"{where}: outside changed: {sorted({name for name, _ in changed})}")
+    figures.expect(
+        not changed,
+        f"{where}: outside changed: {sorted({name for name, _ in changed})}",
+    )
     leaked = [
         str(path.relative_to(world.repo))
         for path in world.repo.rglob("*")
         if not path.is_symlink() and path.is_file() and _leaks(path)
     ]
-    figures.expect(not leaked, f"{where}: what a link led to was copied into the repository: {leaked}")
+    figures.expect(
+        not leaked,
+        f"{where}: what a link led to was copied into the repository: {leaked}",
+    )
 
 
 def _leaks(path: Path) -> bool:
-    # What was hard-linked lay in the repository under its own name, and may be kept there.
+    # What was hard-linked lay in the repository under its own name, and may be kept
+    # there.
     return SECRET.encode() in path.read_bytes() and path.name != "LLD-010.md"
 
 
 def _snapshot(outside: Path) -> dict[str, bytes]:
     return {
-        path.relative_to(outside).as_posix(): path.read_bytes() if path.is_file() else b"folder"
+        path.relative_to(outside).as_posix(): path.read_bytes()
+        if path.is_file()
+        else b"folder"
         for path in outside.rglob("*")
     }
 

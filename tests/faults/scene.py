@@ -1,4 +1,6 @@
-"""Where faults happen: a world, a command with a known length, and moments and means to strike."""
+"""Where faults happen: a world, a command with a known length, and moments and means to
+strike.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,12 @@ KEPT = ("LANG", "LC_ALL", "TMPDIR")
 _WAIT_ALL = 0x40000000
 _SEIZE, _INTERRUPT = 0x4206, 0x4207
 _libc = ctypes.CDLL(None, use_errno=True)
-_FAKETIME = ("faketime/libfaketimeMT.so.1", "libfaketimeMT.so.1", "faketime/libfaketime.so.1", "libfaketime.so.1")
+_FAKETIME = (
+    "faketime/libfaketimeMT.so.1",
+    "libfaketimeMT.so.1",
+    "faketime/libfaketime.so.1",
+    "libfaketime.so.1",
+)
 _TRUE_SLEEP = """\
 import select
 import time
@@ -53,11 +60,25 @@ def make_world(folder: Path, issues: int) -> World:
 
 
 def command(
-    *more: str, parallel: int = 4, latency: float = 0.05, rounds: int = ROUNDS, drafter: str = "", reviewer: str = ""
+    *more: str,
+    parallel: int = 4,
+    latency: float = 0.05,
+    rounds: int = ROUNDS,
+    drafter: str = "",
+    reviewer: str = "",
 ) -> tuple[str, ...]:
-    """Return a command whose items each take `2 + 3 * rounds` steps and wait `2 * rounds` times."""
+    """Return a command whose items each take `2 + 3 * rounds` steps and wait `2 *
+    rounds` times.
+    """
     return (
-        *("lld-workflow", "--all", "--parallel", str(parallel), "--max-rounds", str(rounds + 1)),
+        *(
+            "lld-workflow",
+            "--all",
+            "--parallel",
+            str(parallel),
+            "--max-rounds",
+            str(rounds + 1),
+        ),
         *("--drafter", f"offline:latency={latency}{drafter}"),
         *("--reviewer", f"offline:latency={latency},approve_after={rounds}{reviewer}"),
         *more,
@@ -65,7 +86,7 @@ def command(
 
 
 @cache
-def undisturbed(issues: int, rounds: int = ROUNDS) -> dict[str, str]:
+def without_gc(issues: int, rounds: int = ROUNDS) -> dict[str, str]:
     """Return the artefacts of a run that nothing happened to."""
     with tempfile.TemporaryDirectory(prefix="agentos-undisturbed-") as folder:
         world = make_world(Path(folder), issues)
@@ -75,7 +96,9 @@ def undisturbed(issues: int, rounds: int = ROUNDS) -> dict[str, str]:
 
 
 def strike_moment(running: Running, rng: random.Random, lines: int) -> bool:
-    """Wait for a random moment of a run of about so many lines; False when it has ended before."""
+    """Wait for a random moment of a run of about so many lines; False when it has ended
+    before.
+    """
     if rng.random() < 0.15:
         return _wait_exit(running, rng.uniform(0, 1.2))
     wait_lines(running, rng.randint(0, lines))
@@ -86,7 +109,10 @@ def wait_lines(running: Running, lines: int) -> None:
     """Wait until so many lines were printed, or the command has ended."""
     deadline = time.monotonic() + PATIENCE
     with running.changed:
-        while len(running.out) + len(running.err) < lines and running.process.poll() is None:
+        while (
+            len(running.out) + len(running.err) < lines
+            and running.process.poll() is None
+        ):
             assert time.monotonic() < deadline, running.text
             running.changed.wait(0.05)
 
@@ -119,7 +145,9 @@ def wait_child(pid: int) -> int:
 
 
 def survivors(world: World) -> list[psutil.Process]:
-    """Return every process that belongs to this world's home: coordinators, fork servers, workers."""
+    """Return every process that belongs to this world's home: coordinators, fork
+    servers, workers.
+    """
     mark = f"AGENTOS_HOME={world.home}\0".encode()
     found = []
     for process in psutil.process_iter():
@@ -137,14 +165,19 @@ def wait_deserted(world: World, seconds: float) -> list[str]:
     deadline = time.monotonic() + seconds
     while left := survivors(world):
         if time.monotonic() > deadline:
-            return [f"process {process.pid} is still there after {seconds} s" for process in left]
+            return [
+                f"process {process.pid} is still there after {seconds} s"
+                for process in left
+            ]
         time.sleep(0.02)
     return []
 
 
 @dataclass
 class Stubborn:
-    """Hold a process by tracing it: it takes no signal but SIGKILL, and dies of that one as always."""
+    """Hold a process by tracing it: it takes no signal but SIGKILL, and dies of that
+    one as always.
+    """
 
     pid: int
 
@@ -156,12 +189,16 @@ class Stubborn:
         self._tried.wait(5)
 
     def _hold(self) -> None:
-        if _libc.ptrace(_SEIZE, self.pid, 0, 0) == 0 and _libc.ptrace(_INTERRUPT, self.pid, 0, 0) == 0:
+        if (
+            _libc.ptrace(_SEIZE, self.pid, 0, 0) == 0
+            and _libc.ptrace(_INTERRUPT, self.pid, 0, 0) == 0
+        ):
             try:
                 _, status = os.waitpid(self.pid, _WAIT_ALL)
                 self.is_held = os.WIFSTOPPED(status)
                 self._tried.set()
-                # The tracer has to reap its tracee, or the real parent never hears of the end.
+                # The tracer has to reap its tracee, or the real parent never hears of
+                # the end.
                 while self.is_held and os.WIFSTOPPED(status):
                     _, status = os.waitpid(self.pid, _WAIT_ALL)
             except ChildProcessError:
@@ -170,20 +207,29 @@ class Stubborn:
 
 
 def hold_a_worker(running: Running, rng: random.Random) -> bool:
-    """Make a random worker ignore everything but SIGKILL; False when there is none, or tracing is not allowed."""
-    workers = [worker for worker in running.workers() if worker.status() != psutil.STATUS_ZOMBIE]
+    """Make a random worker ignore everything but SIGKILL; False when there is none, or
+    tracing is not allowed.
+    """
+    workers = [
+        worker
+        for worker in running.workers()
+        if worker.status() != psutil.STATUS_ZOMBIE
+    ]
     return bool(workers) and Stubborn(rng.choice(workers).pid).is_held
 
 
 class WallClock:
-    """A wall clock that is put forward and back while commands run by it; their monotonic clock is the true one."""
+    """A wall clock that is put forward and back while commands run by it; their
+    monotonic clock is the true one.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "clock"
         self._library = find_faketime()
         self._python = folder / "python"
         self._python.mkdir()
-        # The library spoils sleeping until a moment of the monotonic clock, which is how Python sleeps.
+        # The library spoils sleeping until a moment of the monotonic clock, which is
+        # how Python sleeps.
         (self._python / "sitecustomize.py").write_text(_TRUE_SLEEP, "ascii")
         self.put(0)
 
@@ -207,13 +253,17 @@ class WallClock:
         }
 
     def put(self, seconds: int) -> None:
-        """Have the clock show the true time and so many seconds; commands that run notice it within one second."""
+        """Have the clock show the true time and so many seconds; commands that run
+        notice it within one second.
+        """
         fresh = self._file.with_suffix(".new")
         fresh.write_text(f"{seconds:+d}\n", "ascii")
         fresh.replace(self._file)
 
     def tidy(self, pid: int) -> None:
-        """Remove what the library leaves in shared memory when its process is killed."""
+        """Remove what the library leaves in shared memory when its process is
+        killed.
+        """
         for name in (f"sem.faketime_sem_{pid}", f"faketime_shm_{pid}"):
             Path("/dev/shm", name).unlink(missing_ok=True)
 
@@ -244,7 +294,10 @@ class SmallDisk:
     def fill(self, seconds: float) -> None:
         """Leave no room; `relieve` takes that back when so many seconds have passed."""
         self.free_at = time.monotonic() + seconds
-        with suppress(OSError), (self.root / "ballast").open("ab", buffering=0) as ballast:
+        with (
+            suppress(OSError),
+            (self.root / "ballast").open("ab", buffering=0) as ballast,
+        ):
             while ballast.write(bytes(65_536)):
                 pass
 
@@ -257,10 +310,23 @@ class SmallDisk:
 
 @contextmanager
 def small_disk(root: Path, megabytes: int) -> Iterator[SmallDisk]:
-    """Mount a small disk for as long as the block runs; where that is not allowed, it is an ordinary folder."""
+    """Mount a small disk for as long as the block runs; where that is not allowed, it
+    is an ordinary folder.
+    """
     root.mkdir(mode=0o700)
-    command = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=700", "tmpfs", str(root)]
-    is_mounted = bool(shutil.which("mount")) and subprocess.run(command, capture_output=True).returncode == 0
+    command = [
+        "mount",
+        "-t",
+        "tmpfs",
+        "-o",
+        f"size={megabytes}m,mode=700",
+        "tmpfs",
+        str(root),
+    ]
+    is_mounted = (
+        bool(shutil.which("mount"))
+        and subprocess.run(command, capture_output=True).returncode == 0
+    )
     try:
         yield SmallDisk(root, is_mounted)
     finally:

@@ -1,4 +1,6 @@
-"""End a run by a second Ctrl+C, SIGTERM, SIGHUP and a closed stdout; under nohup SIGHUP ends nothing."""
+"""End a run by a second Ctrl+C, SIGTERM, SIGHUP and a closed stdout; under nohup SIGHUP
+ends nothing.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,16 @@ def measure(seed: int, count: int, folder: Path) -> Figures:
     rng = random.Random(seed)
     ways: dict[str, tuple[Callable[[World, random.Random], Ending], int, float]] = {
         "second_interrupt": (_interrupt_twice, -SIGINT, LONGEST_AFTER_SECOND),
-        "terminate": (lambda world, rng: _signal_once(world, rng, SIGTERM), -SIGTERM, LONGEST),
-        "hang_up": (lambda world, rng: _signal_once(world, rng, SIGHUP), -SIGHUP, LONGEST),
+        "terminate": (
+            lambda world, rng: _signal_once(world, rng, SIGTERM),
+            -SIGTERM,
+            LONGEST,
+        ),
+        "hang_up": (
+            lambda world, rng: _signal_once(world, rng, SIGHUP),
+            -SIGHUP,
+            LONGEST,
+        ),
         "hang_up_under_nohup": (_hang_up_ignored, 0, PATIENCE),
         "closed_stdout": (_close_stdout, -signal.SIGPIPE, LONGEST),
     }
@@ -40,7 +50,10 @@ def measure(seed: int, count: int, folder: Path) -> Figures:
             ended, text, seconds = end(world, rng)
             times.append(seconds)
             where = f"{name} {number}"
-            figures.expect(ended == code, f"{where}: ended with {ended}, not {code}: {text[-2000:]}")
+            figures.expect(
+                ended == code,
+                f"{where}: ended with {ended}, not {code}: {text[-2000:]}",
+            )
             figures.expect_swift(seconds <= longest, f"{where}: took {seconds:.2f} s")
             figures.expect("Traceback" not in text, f"{where}: {text}")
             figures.expect_none(wait_deserted(world, 1.0), where)
@@ -56,7 +69,9 @@ def _interrupt_twice(world: World, rng: random.Random) -> Ending:
         running.wait_for("Press Ctrl\\+C again")
         time.sleep(0.2)
         if is_held:
-            assert running.process.poll() is None, f"a worker that ignores SIGTERM was not waited for:\n{running.text}"
+            assert running.process.poll() is None, (
+                f"a worker that ignores SIGTERM was not waited for:\n{running.text}"
+            )
             running.signal(SIGINT)
         return _wait_end(running)
 
@@ -69,18 +84,25 @@ def _signal_once(world: World, rng: random.Random, number: int) -> Ending:
 
 
 def _hang_up_ignored(world: World, rng: random.Random) -> Ending:
-    with world.start("sh", "-c", 'trap "" HUP; exec "$@"', "sh", *command(latency=0.02)) as running:
+    with world.start(
+        "sh", "-c", 'trap "" HUP; exec "$@"', "sh", *command(latency=0.02)
+    ) as running:
         _wait_somewhere(running, rng)
         running.signal(SIGHUP)
         return _wait_end(running)
 
 
 def _close_stdout(world: World, rng: random.Random) -> Ending:
-    argv = [str(BIN / "lld-workflow"), *command()[1:]]
+    argv = [str(BIN / "lld-workflow"), *world.with_answers(*command())[1:]]
     errors = world.repo.parent / "errors"
     with open(errors, "wb") as stderr:
         process = subprocess.Popen(
-            argv, cwd=world.repo, env=dict(world.environ), stdout=subprocess.PIPE, stderr=stderr, start_new_session=True
+            argv,
+            cwd=world.repo,
+            env=dict(world.environ),
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            start_new_session=True,
         )
     try:
         assert process.stdout is not None

@@ -1,4 +1,6 @@
-"""Let nobody read stdout for a while: the work goes on, and the coordinator does not grow."""
+"""Let nobody read stdout for a while: the work goes on, and the coordinator does not
+grow.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,10 @@ def measure(seed: int, count: int, folder: Path) -> Figures:
     fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, SMALLEST_PIPE)
     with open(folder / "errors", "wb") as errors:
         process = subprocess.Popen(
-            [str(BIN / "lld-workflow"), *command(latency=latency)[1:]],
+            [
+                str(BIN / "lld-workflow"),
+                *world.with_answers(*command(latency=latency))[1:],
+            ],
             cwd=world.repo,
             env=dict(world.environ),
             stdout=writer,
@@ -51,7 +56,9 @@ def measure(seed: int, count: int, folder: Path) -> Figures:
     return figures
 
 
-def _stall(figures: Figures, world: World, process: subprocess.Popen[bytes], seconds: float) -> None:
+def _stall(
+    figures: Figures, world: World, process: subprocess.Popen[bytes], seconds: float
+) -> None:
     stalled = time.monotonic()
     memory = []
     coordinator = psutil.Process(process.pid)
@@ -66,14 +73,19 @@ def _stall(figures: Figures, world: World, process: subprocess.Popen[bytes], sec
     while time.monotonic() - stalled < seconds:
         memory.append(coordinator.memory_info().rss)
         time.sleep(0.05)
-    figures.expect(process.poll() is None, "it did not wait for the reader with what it had to say")
+    figures.expect(
+        process.poll() is None, "it did not wait for the reader with what it had to say"
+    )
     growth = max(memory) - memory[0]
     figures.values["growth_megabytes"] = round(growth / 1e6, 1)
     figures.expect(growth <= MOST_GROWTH, f"grew by {growth} bytes")
 
 
 def _approved(world: World) -> int:
-    states = (json.loads(path.read_bytes())["state"] for path in (world.home / "items").rglob("lld_*.json"))
+    states = (
+        json.loads(path.read_bytes())["state"]
+        for path in (world.home / "items").rglob("lld_*.json")
+    )
     return sum(state == "approved" for state in states)
 
 
@@ -85,10 +97,15 @@ def _read_all(reader: int) -> str:
 
 
 def _output_problems(text: str) -> list[str]:
-    steps = sum(line.startswith("[LLD-") and ">>> Executing" in line for line in text.splitlines())
+    steps = sum(
+        line.startswith("[LLD-") and ">>> Executing" in line
+        for line in text.splitlines()
+    )
     wanted = ITEMS * (2 + 3 * ROUNDS)
     problems = [] if steps == wanted else [f"{steps} of {wanted} step lines came"]
-    return problems if f"{ITEMS} approved in" in text else [*problems, "no summary came"]
+    return (
+        problems if f"{ITEMS} approved in" in text else [*problems, "no summary came"]
+    )
 
 
 if __name__ == "__main__":

@@ -4,9 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.faults import bombs, hostile_ids, injected_issues, planted_links, tampered_checkpoint, terminal_injection
+from tests.faults import (
+    bombs,
+    hostile_ids,
+    injected_issues,
+    planted_links,
+    tampered_checkpoint,
+    terminal_injection,
+)
 
-BOMBS = ("file_of_50_megabytes", "one_line", "nested_lists", "brackets", "growing_fences", "headings")
+BOMBS = (
+    "file_of_50_megabytes",
+    "one_line",
+    "nested_lists",
+    "brackets",
+    "growing_fences",
+    "headings",
+)
 
 
 def test_no_planted_link_or_pipe_is_followed(tmp_path: Path) -> None:

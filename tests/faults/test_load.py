@@ -1,4 +1,6 @@
-"""Short versions of load, speed, and of faults of state that need processes of their own."""
+"""Short versions of load, speed, and of faults of state that need processes of their
+own.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +32,15 @@ def test_work_goes_on_while_nobody_reads_stdout(tmp_path: Path) -> None:
     assert not figures.misses, figures.to_json()
 
 
-def test_a_large_batch_leaves_no_open_files_threads_or_zombies_behind(tmp_path: Path) -> None:
+def test_a_large_batch_leaves_no_open_files_threads_or_zombies_behind(
+    tmp_path: Path,
+) -> None:
     figures = scale.measure(seed=1, count=200, folder=tmp_path, is_whole=False)
     assert not figures.misses, figures.to_json()
 
 
 def test_three_at_a_time_make_the_same_files_as_one(tmp_path: Path) -> None:
-    figures = speed_up.measure(seed=1, count=1, folder=tmp_path, sizes=(6,), degrees=(3,), latency=0.1)
+    figures = speed_up.measure(
+        seed=1, count=1, folder=tmp_path, sizes=(6,), degrees=(3,), latency=0.1
+    )
     assert not figures.misses, figures.to_json()

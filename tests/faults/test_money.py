@@ -8,7 +8,9 @@ from tests.faults import billing, bills, canary, purse, shared_keys
 from tests.faults.figures import find_misses
 
 
-def test_only_calls_under_way_at_a_kill_are_asked_twice_and_the_summary_says_so(tmp_path: Path) -> None:
+def test_only_calls_under_way_at_a_kill_are_asked_twice_and_the_summary_says_so(
+    tmp_path: Path,
+) -> None:
     figures = billing.measure(seed=1, count=2, folder=tmp_path, items=3)
     assert not figures.misses, figures.to_json()
 
@@ -18,7 +20,9 @@ def test_the_bill_stays_below_the_cap_across_kills(tmp_path: Path) -> None:
     assert not figures.misses, figures.to_json()
 
 
-def test_what_is_said_to_be_spent_brackets_the_bill_however_requests_fail(tmp_path: Path) -> None:
+def test_what_is_said_to_be_spent_brackets_the_bill_however_requests_fail(
+    tmp_path: Path,
+) -> None:
     figures = bills.measure(seed=1, count=len(bills.WAYS), folder=tmp_path, items=2)
     assert not figures.misses, figures.to_json()
 

@@ -1,4 +1,6 @@
-"""The server: repositories with issues, labels and milestones behind GitHub's REST interface."""
+"""The server: repositories with issues, labels and milestones behind GitHub's REST
+interface.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from tests.forge.pulls import Invalid, create_pull, list_pulls, password_of, talk_git, tip_of
+from tests.forge.pulls import (
+    Invalid,
+    create_pull,
+    list_pulls,
+    password_of,
+    talk_git,
+    tip_of,
+)
 from tests.forge.trouble import Cut, Expire, Fault, Hold, Limit, Slow, Status
 
 TOKEN = "ghp_" + "Loopback0" * 4
@@ -25,7 +34,9 @@ BODY_LIMIT = 65_536
 
 def moment(at: float | None = None) -> str:
     """Write a moment as GitHub does."""
-    return datetime.fromtimestamp(time.time() if at is None else at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return datetime.fromtimestamp(time.time() if at is None else at, UTC).strftime(
+        "%Y-%m-%dT%H:%M:%SZ"
+    )
 
 
 @dataclass
@@ -58,6 +69,7 @@ class Repo:
         state: str = "open",
         is_pull: bool = False,
         login: str = "somebody",
+        association: str = "MEMBER",
         base: str = "https://github.invalid",
     ) -> dict[str, Any]:
         """Create an issue; labels and milestones come to be with it."""
@@ -74,9 +86,18 @@ class Repo:
             "title": title,
             "body": body,
             "state": state,
-            "user": {"login": login},
+            "user": {
+                "login": login,
+                "type": "Bot" if login.endswith("[bot]") else "User",
+            },
+            "author_association": association,
             "labels": [{"name": label, "color": "ededed"} for label in labels],
-            "milestone": {"number": self.milestones.index(milestone) + 1, "title": milestone} if milestone else None,
+            "milestone": {
+                "number": self.milestones.index(milestone) + 1,
+                "title": milestone,
+            }
+            if milestone
+            else None,
             "created_at": moment(),
             "updated_at": moment(),
             "html_url": f"{base}/{self.full_name}/{kind}/{number}",
@@ -144,7 +165,11 @@ class Hub:
 
     def filed(self, full_name: str) -> list[dict[str, Any]]:
         """Return the issues of a repository that were filed by us."""
-        return [issue for issue in self.repos[full_name].issues if "agentos-filing" in str(issue["body"])]
+        return [
+            issue
+            for issue in self.repos[full_name].issues
+            if "agentos-filing" in str(issue["body"])
+        ]
 
     def count(self, verb: str) -> int:
         """Return how many requests there were."""
@@ -159,11 +184,21 @@ class Hub:
 class Refusal(Exception):
     """An answer that is no success."""
 
-    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None, **more: Any) -> None:
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        headers: Mapping[str, str] | None = None,
+        **more: Any,
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.headers = dict(headers or {})
-        self.body = {"message": message, "documentation_url": "https://docs.github.com/rest", **more}
+        self.body = {
+            "message": message,
+            "documentation_url": "https://docs.github.com/rest",
+            **more,
+        }
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -193,7 +228,13 @@ class Handler(BaseHTTPRequestHandler):
         self.raw = data
         with self.hub.changed:
             seen = Seen(
-                len(self.hub.seen), verb, address.path, dict(parse_qsl(address.query)), token, time.time(), body
+                len(self.hub.seen),
+                verb,
+                address.path,
+                dict(parse_qsl(address.query)),
+                token,
+                time.time(),
+                body,
             )
             self.hub.seen.append(seen)
             self.hub.changed.notify_all()
@@ -233,19 +274,36 @@ class Handler(BaseHTTPRequestHandler):
                 fault.wait()
             if isinstance(fault, Cut) and fault.after_effect:
                 return self._hang_up()
-        return self._send_as_it_is(status, headers, data) if is_git else self._send(status, data, headers)
+        return (
+            self._send_as_it_is(status, headers, data)
+            if is_git
+            else self._send(status, data, headers)
+        )
 
     def _talk_git(self, seen: Seen) -> tuple[int, dict[str, str], bytes]:
         name, _, rest = seen.path.strip("/").partition(".git/")
         repo = self.hub.repos.get(name)
         if seen.token not in self.hub.tokens:
-            raise Refusal(401, "Requires authentication", {"www-authenticate": 'Basic realm="GitHub"'})
+            raise Refusal(
+                401,
+                "Requires authentication",
+                {"www-authenticate": 'Basic realm="GitHub"'},
+            )
         if repo is None or repo.git_dir is None:
             raise Refusal(404, "Not Found")
         asked = {name.lower(): value for name, value in self.headers.items()}
-        return talk_git(repo.git_dir, seen.verb, f"/{rest}", urlsplit(self.path).query, asked, self.raw)
+        return talk_git(
+            repo.git_dir,
+            seen.verb,
+            f"/{rest}",
+            urlsplit(self.path).query,
+            asked,
+            self.raw,
+        )
 
-    def _send_as_it_is(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+    def _send_as_it_is(
+        self, status: int, headers: Mapping[str, str], body: bytes
+    ) -> None:
         self.send_response(status)
         for header, value in {**headers, "Content-Length": str(len(body))}.items():
             self.send_header(header, value)
@@ -256,13 +314,23 @@ class Handler(BaseHTTPRequestHandler):
         if isinstance(fault, Status):
             raise Refusal(fault.status, "Server Error")
         if isinstance(fault, Limit):
-            after = {} if fault.retry_after is None else {"retry-after": str(fault.retry_after)}
+            after = (
+                {}
+                if fault.retry_after is None
+                else {"retry-after": str(fault.retry_after)}
+            )
             self.hub.resting_until = seen.at + (fault.retry_after or 0)
-            raise Refusal(fault.status, "You have exceeded a secondary rate limit. Please wait a few minutes.", after)
+            raise Refusal(
+                fault.status,
+                "You have exceeded a secondary rate limit. Please wait a few minutes.",
+                after,
+            )
 
     def _hang_up(self) -> None:
         self.close_connection = True
-        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.connection.setsockopt(
+            socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+        )
         self.connection.close()
 
     def _send(self, status: int, data: Any, headers: Mapping[str, str]) -> None:
@@ -275,7 +343,11 @@ class Handler(BaseHTTPRequestHandler):
             "x-ratelimit-resource": "core",
             "x-github-request-id": "0000:0000:0000",
         }
-        for name, value in {**limits, **headers, "content-length": str(len(body))}.items():
+        for name, value in {
+            **limits,
+            **headers,
+            "content-length": str(len(body)),
+        }.items():
             self.send_header(name, value)
         self.send_header("content-type", "application/json; charset=utf-8")
         self.end_headers()
@@ -285,7 +357,9 @@ class Handler(BaseHTTPRequestHandler):
     def _answer(self, seen: Seen) -> tuple[int, Any, dict[str, str]]:
         if seen.at < self.hub.resting_until:
             self.hub.too_early.append(seen)
-            raise Refusal(403, "You have exceeded a secondary rate limit.", {"retry-after": "1"})
+            raise Refusal(
+                403, "You have exceeded a secondary rate limit.", {"retry-after": "1"}
+            )
         if seen.token and seen.token not in self.hub.tokens:
             raise Refusal(401, "Bad credentials")
         if self.hub.remaining <= 0 and time.time() < self.hub.reset:
@@ -300,16 +374,28 @@ class Handler(BaseHTTPRequestHandler):
                 return 200, repo.describe(), {}
             case "GET", ["issues"]:
                 return self._page(seen, repo, "issues", select(repo, seen.query))
-            case "GET", ["issues", number] if number.isdecimal() and 0 < int(number) <= len(repo.issues):
+            case "GET", ["issues", number] if number.isdecimal() and 0 < int(
+                number
+            ) <= len(repo.issues):
                 return 200, repo.issues[int(number) - 1], {}
             case "GET", ["labels"]:
-                return self._page(seen, repo, "labels", [{"name": name, "color": "ededed"} for name in repo.labels])
+                return self._page(
+                    seen,
+                    repo,
+                    "labels",
+                    [{"name": name, "color": "ededed"} for name in repo.labels],
+                )
             case "GET", ["milestones"]:
-                found = [{"number": n, "title": title, "state": "open"} for n, title in enumerate(repo.milestones, 1)]
+                found = [
+                    {"number": n, "title": title, "state": "open"}
+                    for n, title in enumerate(repo.milestones, 1)
+                ]
                 return self._page(seen, repo, "milestones", found)
             case "POST", ["issues"]:
                 return self._create(seen, repo)
-            case "GET", ["git", "ref", "heads", *names] if tip := tip_of(repo, "/".join(names)):
+            case "GET", ["git", "ref", "heads", *names] if tip := tip_of(
+                repo, "/".join(names)
+            ):
                 ref = f"refs/heads/{'/'.join(names)}"
                 return 200, {"ref": ref, "object": {"type": "commit", "sha": tip}}, {}
             case "GET", ["pulls"]:
@@ -319,20 +405,35 @@ class Handler(BaseHTTPRequestHandler):
         raise Refusal(404, "Not Found")
 
     def _find(self, seen: Seen) -> tuple[Repo, list[str]]:
-        parts = seen.path.strip("/").split("/")
+        # A company's server has its API below this path.
+        parts = seen.path.removeprefix("/api/v3").strip("/").split("/")
         repo: Repo | None = None
         rest: list[str] = []
         if parts[0] == "repositories" and len(parts) > 1:
-            repo = next((repo for repo in self.hub.repos.values() if str(repo.id) == parts[1]), None)
+            repo = next(
+                (repo for repo in self.hub.repos.values() if str(repo.id) == parts[1]),
+                None,
+            )
             rest = parts[2:]
         elif parts[0] == "repos" and len(parts) > 2:
             name = "/".join(parts[1:3])
             if name in self.hub.moved:
                 target = self.hub.repos[self.hub.moved[name]]
-                location = "/".join([f"{self.hub.url}/repositories/{target.id}", *parts[3:]])
+                location = "/".join(
+                    [f"{self.hub.url}/repositories/{target.id}", *parts[3:]]
+                )
                 status = 301 if seen.verb == "GET" else 307
-                raise Refusal(status, "Moved Permanently", {"location": location}, url=location)
-            repo = next((r for key, r in self.hub.repos.items() if key.casefold() == name.casefold()), None)
+                raise Refusal(
+                    status, "Moved Permanently", {"location": location}, url=location
+                )
+            repo = next(
+                (
+                    r
+                    for key, r in self.hub.repos.items()
+                    if key.casefold() == name.casefold()
+                ),
+                None,
+            )
             rest = parts[3:]
         if repo is None or (repo.is_private and not seen.token):
             raise Refusal(404, "Not Found")
@@ -348,7 +449,9 @@ class Handler(BaseHTTPRequestHandler):
         for name, number in (("next", page + 1), ("last", last)):
             if page < last:
                 query = urlencode({**seen.query, "page": number})
-                links.append(f'<{self.hub.url}/repositories/{repo.id}/{what}?{query}>; rel="{name}"')
+                links.append(
+                    f'<{self.hub.url}/repositories/{repo.id}/{what}?{query}>; rel="{name}"'
+                )
         headers = {"link": ", ".join(links)} if links else {}
         return 200, entries[(page - 1) * size : page * size], headers
 
@@ -363,10 +466,27 @@ class Handler(BaseHTTPRequestHandler):
         body = str(seen.body.get("body") or "")
         if len(body) > BODY_LIMIT:
             said = f"body is too long (maximum is {BODY_LIMIT} characters)"
-            errors = [{"resource": "Issue", "code": "custom", "field": "body", "message": said}]
+            errors = [
+                {
+                    "resource": "Issue",
+                    "code": "custom",
+                    "field": "body",
+                    "message": said,
+                }
+            ]
             raise Refusal(422, "Validation Failed", errors=errors)
         labels = tuple(seen.body.get("labels") or ()) if repo.may_push else ()
-        return 201, repo.add(seen.body["title"], body, labels=labels, login="filer", base=self.hub.url), {}
+        return (
+            201,
+            repo.add(
+                seen.body["title"],
+                body,
+                labels=labels,
+                login="filer",
+                base=self.hub.url,
+            ),
+            {},
+        )
 
     def _create_pull(self, seen: Seen, repo: Repo) -> tuple[int, Any, dict[str, str]]:
         if not seen.token:
@@ -385,14 +505,23 @@ def select(repo: Repo, query: Mapping[str, str]) -> list[dict[str, Any]]:
     found = []
     for issue in repo.issues:
         names = {label["name"].casefold() for label in issue["labels"]}
-        if query.get("state", "open") not in ("all", issue["state"]) or not set(wanted) <= names:
+        if (
+            query.get("state", "open") not in ("all", issue["state"])
+            or not set(wanted) <= names
+        ):
             continue
         milestone = issue["milestone"]
-        if "milestone" in query and str(milestone and milestone["number"]) != query["milestone"]:
+        if (
+            "milestone" in query
+            and str(milestone and milestone["number"]) != query["milestone"]
+        ):
             continue
         if issue["updated_at"] >= query.get("since", ""):
             found.append(issue)
-    found.sort(key=lambda issue: issue["number"], reverse=query.get("direction", "desc") == "desc")
+    found.sort(
+        key=lambda issue: issue["number"],
+        reverse=query.get("direction", "desc") == "desc",
+    )
     return found
 
 
@@ -400,11 +529,15 @@ def select(repo: Repo, query: Mapping[str, str]) -> list[dict[str, Any]]:
 def serve(hub: Hub | None = None) -> Iterator[Hub]:
     """Serve a GitHub in this process until the block ends."""
     served = hub or Hub()
-    handler = type("BoundHandler", (Handler,), {"hub": served, "lock": threading.Lock()})
+    handler = type(
+        "BoundHandler", (Handler,), {"hub": served, "lock": threading.Lock()}
+    )
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
     served.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), name="forge", daemon=True)
+    thread = threading.Thread(
+        target=server.serve_forever, args=(0.02,), name="forge", daemon=True
+    )
     thread.start()
     try:
         yield served

@@ -38,7 +38,9 @@ class Status(Fault):
 
 @dataclass
 class Limit(Fault):
-    """Refuse with a secondary rate limit; whoever comes back too early is written down."""
+    """Refuse with a secondary rate limit; whoever comes back too early is written
+    down.
+    """
 
     status: int = 403
     retry_after: int | None = 1

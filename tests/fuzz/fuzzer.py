@@ -18,7 +18,9 @@ SIZE = 100_000
 NOTICEABLE = 0.2
 """Seconds below which a ratio of times says nothing."""
 STEEP = 3.2
-"""The ratio of times for twice the text that is no longer linear, with room for noise."""
+"""The ratio of times for twice the text that is no longer linear, with room for
+noise.
+"""
 
 
 class Superlinear(AssertionError):
@@ -40,18 +42,24 @@ def check(target: Target, text: str) -> None:
 
 
 def check_growth(target: Target, unit: str) -> None:
-    """Raise `Superlinear` when reading a repetition twice as long takes much more than twice the time."""
+    """Raise `Superlinear` when reading a repetition twice as long takes much more than
+    twice the time.
+    """
     count = SIZE // max(len(unit), 1) + 1
     for attempt in range(3):
         small, large = _time(target, unit * count), _time(target, unit * 2 * count)
         if large < NOTICEABLE or large <= STEEP * small:
             return
         count += attempt
-    raise Superlinear(f"{small:.2f} s, then {large:.2f} s for twice as many of {unit[:200]!r}")
+    raise Superlinear(
+        f"{small:.2f} s, then {large:.2f} s for twice as many of {unit[:200]!r}"
+    )
 
 
 def _time(target: Target, text: str) -> float:
-    """Time a reading without the garbage collector, which looks through all that this process holds."""
+    """Time a reading without the garbage collector, which looks through all that this
+    process holds.
+    """
     gc.collect()
     gc.disable()
     try:
@@ -63,7 +71,9 @@ def _time(target: Target, text: str) -> float:
 
 
 def run_hypothesis(target: Target, seconds: float, say: Callable[[str], None]) -> int:
-    """Fuzz for so many seconds, but for one whole round at least, and return how many texts were read."""
+    """Fuzz for so many seconds, but for one whole round at least, and return how many
+    texts were read.
+    """
     end = time.monotonic() + seconds
     count = rounds = 0
 
@@ -96,7 +106,11 @@ def run_hypothesis(target: Target, seconds: float, say: Callable[[str], None]) -
             suppress_health_check=list(HealthCheck),
             phases=[Phase.generate],
         )
-        @given(st.lists(st.sampled_from(target.pieces), min_size=1, max_size=3).map("".join))
+        @given(
+            st.lists(st.sampled_from(target.pieces), min_size=1, max_size=3).map(
+                "".join
+            )
+        )
         def grow_some(unit: str) -> None:
             if goes_on():
                 check_growth(target, unit)
@@ -116,5 +130,7 @@ def run_atheris(target: Target, seconds: float, arguments: Sequence[str]) -> Non
         check(target, atheris.FuzzedDataProvider(data).ConsumeUnicode(len(data)))
 
     atheris.instrument_all()
-    atheris.Setup([sys.argv[0], f"-max_total_time={int(seconds)}", *arguments], read_one)
+    atheris.Setup(
+        [sys.argv[0], f"-max_total_time={int(seconds)}", *arguments], read_one
+    )
     atheris.Fuzz()

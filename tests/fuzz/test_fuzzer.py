@@ -7,6 +7,8 @@ import pytest
 from tests.fuzz.fuzzer import Superlinear, check_growth, run_hypothesis
 from tests.fuzz.targets import TARGETS, Target
 
+pytestmark = pytest.mark.slow
+
 
 def _break_on_a_box(text: str) -> None:
     if "[x]" in text:

@@ -1,8 +1,10 @@
-"""Runs that were killed in mid-flight, as a version left them on the disk: state of the tool and repository.
+"""Runs that were killed in mid-flight, as a version left them on the disk: state of the
+tool and repository.
 
-`python -m tests.replay.midflight` records the archives of this version: one world a workflow, asked of a server on the
-loopback. Of three items one has ended, one waits for its review, and one for its first draft; of two implementations
-one has ended and one waits for its code. Then the coordinator is killed with -9.
+`python -m tests.replay.midflight` records the archives of this version: one world a
+workflow, asked of a server on the loopback. Of three items one has ended, one waits for
+its review, and one for its first draft; of two implementations one has ended and one
+waits for its code. Then the coordinator is killed with -9.
 """
 
 from __future__ import annotations
@@ -19,14 +21,14 @@ from pathlib import Path
 from typing import Any
 
 from agentos import __version__
-from agentos.checkpoints import digest_row
-from agentos.home import repository_key
-from agentos.task import Workflow
+from agentos.kinds import Kind
+from agentos.state.databases import digest_row
+from agentos.state.home import repository_key
+from tests.designs import CODE, TESTS, Item, fill
 from tests.faults import market
 from tests.replay.record import HERE
 from tests.scenario import ScenarioProcess
 from tests.support import SIGKILL, World, build_world, wait_until
-from tests.workshop import CODE, TESTS, Item, fill
 
 MODEL = "openai:recorded-1"
 KEY = {"provider": "openai", "key": "sk-recorded-0123456789abcdef0123"}
@@ -42,7 +44,9 @@ APPROVAL = (
 
 @dataclass(frozen=True)
 class Moment:
-    """A command, what the server answers it, and which of its calls are never answered."""
+    """A command, what the server answers it, and which of its calls are never
+    answered.
+    """
 
     command: tuple[str, ...]
     silent: tuple[Mapping[str, Any], ...]
@@ -56,19 +60,27 @@ class Moment:
 
 
 def _built(numbers: Sequence[int]) -> list[str]:
-    texts = [[APPROVAL, TESTS.format(number=number), CODE.format(number=number)] for number in numbers]
+    texts = [
+        [APPROVAL, TESTS.format(number=number), CODE.format(number=number)]
+        for number in numbers
+    ]
     return [text for three in texts for text in three]
 
 
 def _drafting(kind: str) -> Moment:
-    silent = ({"purpose": f"{kind}.review", "item": "2"}, {"purpose": f"{kind}.draft", "item": "3"})
-    return Moment((f"{kind}-workflow", "--all", "--parallel", "3"), silent, asked=5, left_to_ask=3)
+    silent = (
+        {"purpose": f"{kind}.review", "item": "2"},
+        {"purpose": f"{kind}.draft", "item": "3"},
+    )
+    return Moment(
+        (f"{kind}-workflow", "--all", "--parallel", "3"), silent, asked=5, left_to_ask=3
+    )
 
 
 MOMENTS = {
-    Workflow.ISSUE: _drafting("issue"),
-    Workflow.LLD: _drafting("lld"),
-    Workflow.IMPLEMENTATION: Moment(
+    Kind.ISSUE: _drafting("issue"),
+    Kind.LLD: _drafting("lld"),
+    Kind.IMPLEMENTATION: Moment(
         ("implement-workflow", "--all"),
         ({"purpose": "other", "at": [6]},),
         asked=6,
@@ -79,23 +91,41 @@ MOMENTS = {
 }
 
 
-def command_of(workflow: Workflow) -> tuple[str, ...]:
+def command_of(workflow: Kind) -> tuple[str, ...]:
     """Return the command that was killed, and that goes on when it is run again."""
-    return (*MOMENTS[workflow].command, "--drafter", MODEL, "--reviewer", MODEL, "--price", f"{MODEL}=3/15")
+    return (
+        *MOMENTS[workflow].command,
+        "--drafter",
+        MODEL,
+        "--reviewer",
+        MODEL,
+        "--price",
+        f"{MODEL}=3/15",
+    )
 
 
-def record(workflow: Workflow, target: Path) -> None:
-    """Run the command of a workflow until it waits for every call that is not answered, kill it, keep what is left."""
+def record(workflow: Kind, target: Path) -> None:
+    """Run the command of a workflow until it waits for every call that is not answered,
+    kill it, keep what is left.
+    """
     moment = MOMENTS[workflow]
     silences = [{"kind": "silence", **which} for which in moment.silent]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         world = make_inputs(folder, workflow)
-        script = {"fault": silences, "answer": list(moment.answers), "price_input": 3.0, "price_output": 15.0}
+        script = {
+            "fault": silences,
+            "answer": list(moment.answers),
+            "price_input": 3.0,
+            "price_output": 15.0,
+        }
         with ScenarioProcess(script, folder / "server") as server:
             market.write_keys(world, server.url, [KEY])
             with world.start(*command_of(workflow)) as running:
-                wait_until(lambda: _is_stuck(server, moment, world), "all other calls are answered")
+                wait_until(
+                    lambda: _is_stuck(server, moment, world),
+                    "all other calls are answered",
+                )
                 running.signal(SIGKILL)
                 running.process.wait()
         _pack(world, folder, target)
@@ -106,29 +136,39 @@ def _is_stuck(server: ScenarioProcess, moment: Moment, world: World) -> bool:
     silent = len(moment.silent)
     has_ended = any((world.home / "items").glob("*/*.json"))
     under_way = len(list((world.home / "locks").glob("*/*.lock")))
-    return has_ended and len(calls) == moment.asked and under_way == silent == sum(not call.is_done for call in calls)
+    return (
+        has_ended
+        and len(calls) == moment.asked
+        and under_way == silent == sum(not call.is_done for call in calls)
+    )
 
 
-def make_inputs(folder: Path, workflow: Workflow) -> World:
+def make_inputs(folder: Path, workflow: Kind) -> World:
     """Make the repository that a workflow is run in."""
-    if workflow is Workflow.IMPLEMENTATION:
+    if workflow is Kind.IMPLEMENTATION:
         return fill(build_world(folder, issues=0), Item(1), Item(2))
-    is_issue = workflow is Workflow.ISSUE
+    is_issue = workflow is Kind.ISSUE
     return build_world(folder, issues=0 if is_issue else 3, briefs=3 if is_issue else 0)
 
 
 def _pack(world: World, folder: Path, target: Path) -> None:
-    """Write home and repository to an archive, with their place and the repository's key taken out of all names."""
+    """Write home and repository to an archive, with their place and the repository's
+    key taken out of all names.
+    """
     key = repository_key(world.repo)
     for name in LEFT_OUT:
         left_out = world.home / name
-        shutil.rmtree(left_out, ignore_errors=True) if left_out.is_dir() else left_out.unlink(missing_ok=True)
+        shutil.rmtree(
+            left_out, ignore_errors=True
+        ) if left_out.is_dir() else left_out.unlink(missing_ok=True)
     for database in world.home.rglob("*.db"):
         with closing(sqlite3.connect(database)) as opened:
             opened.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     with tarfile.open(target, "w:xz") as archive:
         for path in sorted([*world.home.rglob("*"), *world.repo.rglob("*")]):
-            entry = archive.gettarinfo(path, str(path.relative_to(folder)).replace(key, "KEY"))
+            entry = archive.gettarinfo(
+                path, str(path.relative_to(folder)).replace(key, "KEY")
+            )
             entry.uid = entry.gid = entry.mtime = 0
             entry.uname = entry.gname = ""
             if not entry.isfile():
@@ -148,7 +188,7 @@ def _take_out(path: Path, data: bytes, folder: Path, key: str) -> bytes:
     return data.replace(f"{folder}/".encode(), PLACE).replace(key.encode(), b"KEY")
 
 
-def unpack(version: str, workflow: Workflow, folder: Path) -> World:
+def unpack(version: str, workflow: Kind, folder: Path) -> World:
     """Put a recorded world below a folder, as if it had been left there."""
     world = build_world(folder, issues=0)
     shutil.rmtree(world.repo)
@@ -161,22 +201,34 @@ def unpack(version: str, workflow: Workflow, folder: Path) -> World:
         if path.is_file() and path.suffix not in (".db", ".pack", ".idx"):
             data = path.read_bytes()
             if PLACE in data or b"KEY" in data:
-                path.write_bytes(data.replace(PLACE, f"{folder}/".encode()).replace(b"KEY", key.encode()))
+                path.write_bytes(
+                    data.replace(PLACE, f"{folder}/".encode()).replace(
+                        b"KEY", key.encode()
+                    )
+                )
     _rename_items(world.home / "journal.db", key)
     return world
 
 
 def _rename_items(journal: Path, key: str) -> None:
-    """Give the calls of a journal another repository; the digests of their answers cover its name."""
+    """Give the calls of a journal another repository; the digests of their answers
+    cover its name.
+    """
     with closing(sqlite3.connect(journal, isolation_level=None)) as database:
-        rows = database.execute("SELECT id, item, question, cost, seconds, input_tokens, output_tokens FROM calls")
+        rows = database.execute(
+            "SELECT id, item, question, cost, seconds, input_tokens, output_tokens FROM calls"
+        )
         for call, item, question, *rest in rows.fetchall():
             moved = f"{key}/{item.partition('/')[2]}"
             database.execute("UPDATE calls SET item = ? WHERE id = ?", (moved, call))
-            answer = database.execute("SELECT model, text FROM answers WHERE call = ?", (call,)).fetchone()
+            answer = database.execute(
+                "SELECT model, text FROM answers WHERE call = ?", (call,)
+            ).fetchone()
             if answer is not None:
                 digest = digest_row(moved, question, *rest, *answer)
-                database.execute("UPDATE answers SET digest = ? WHERE call = ?", (digest, call))
+                database.execute(
+                    "UPDATE answers SET digest = ? WHERE call = ?", (digest, call)
+                )
 
 
 def main() -> None:

@@ -1,7 +1,9 @@
-"""Record what the tests of this folder replay: `python -m tests.replay.record` writes the folder of this version.
+"""Record what the tests of this folder replay: `python -m tests.replay.record` writes
+the folder of this version.
 
-A transcript is every question and answer of an item. A checkpoint is the database of an item that was cut off in its
-review. Earlier versions' folders are never written again: they show what people have on their disks.
+A transcript is every question and answer of an item. A checkpoint is the database of an
+item that was cut off in its review. Earlier versions' folders are never written again:
+they show what people have on their disks.
 """
 
 from __future__ import annotations
@@ -10,24 +12,29 @@ import asyncio
 import json
 import sqlite3
 import tempfile
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from agentos import __version__
-from agentos.artefacts import Publication
+from agentos.backlog.inbox.directory import DirectoryInbox
+from agentos.documents.verdict import verdict_json
 from agentos.gateway.client import Asker
-from agentos.inbox.directory import DirectoryInbox
-from agentos.providers import Completion, Request, create_provider, parse_model_spec
-from agentos.task import DRAFTING, Task, Workflow
-from agentos.workflows.flow import Job
-from agentos.workflows.runner import run_job
+from agentos.gateway.providers import Completion, Request
+from agentos.item import Item
+from agentos.kinds import DRAFTING, Kind
+from agentos.settings import RunConfig
+from agentos.workflows.engine.assignment import Assignment
+from agentos.workflows.engine.flow import Session
+from agentos.workflows.engine.runner import run_session
+from agentos.workflows.engine.stores import SqliteStore
+from tests.stand_in import write_draft, write_review
 from tests.support import BRIEF, ISSUE
 
 HERE = Path(__file__).parent
 INPUTS = {
-    Workflow.LLD: ("docs/issues/7-export.md", ISSUE.format(number=7)),
-    Workflow.ISSUE: ("docs/briefs/8-reminders.md", BRIEF.format(number=8)),
+    Kind.LLD: ("docs/issues/7-export.md", ISSUE.format(number=7)),
+    Kind.ISSUE: ("docs/briefs/8-reminders.md", BRIEF.format(number=8)),
 }
 MODELS = ("openai:recorded-drafter", "anthropic:recorded-reviewer")
 
@@ -48,41 +55,64 @@ class CutOff(Exception):
     """The moment at which a recording ends as if the process were killed."""
 
 
-def write_input(repository: Path, workflow: Workflow) -> Task:
+def write_input(repository: Path, workflow: Kind) -> Item:
     """Put the recorded item's input into a repository."""
     path, text = INPUTS[workflow]
     (repository / path).parent.mkdir(parents=True, exist_ok=True)
     (repository / path).write_text(text, "utf-8")
-    (task,) = DirectoryInbox(repository, workflow).collect().tasks
-    return task
+    (item,) = DirectoryInbox(repository, workflow).collect().items
+    return item
 
 
-def record(workflow: Workflow, folder: Path, *, cut_in_review: bool) -> tuple[list[Exchange], Path]:
-    """Run an item in this process by the rules; return what was asked and the checkpoint that is left."""
+def record(
+    workflow: Kind, folder: Path, *, cut_in_review: bool
+) -> tuple[list[Exchange], Path]:
+    """Run an item in this process with the stand-in for a model; return what was asked
+    and the checkpoint that is left.
+    """
     repository = folder / "repo"
-    task = write_input(repository, workflow)
-    source = DirectoryInbox(repository, workflow).load(task)
-    asker = Asker("", workflow, task.item, *MODELS)
-    rules = create_provider(parse_model_spec("offline"))
+    item = write_input(repository, workflow)
+    source = DirectoryInbox(repository, workflow).load(item)
+    asker = Asker("", workflow, item.id, *MODELS)
     exchanges: list[Exchange] = []
 
     async def ask(*, role: str, **question: Any) -> Completion:
         if cut_in_review and role == "review":
             raise CutOff
         model = asker.drafter if role == "draft" else asker.reviewer
-        request = Request("", asker.workflow, asker.item, purpose=f"{workflow}.{role}", model=model, **question)
-        completion = replace(await rules.complete(request, None), model=model)
+        request = Request(
+            "",
+            asker.workflow,
+            asker.item,
+            purpose=f"{workflow}.{role}",
+            model=model,
+            **question,
+        )
+        completion = Completion(_answer(request), model)
         exchanges.append(Exchange(request, completion))
         return completion
 
     checkpoint = folder / f"{workflow}.db"
-    publication = Publication(str(repository), ("papers/1",), "documents/1.md", "recording")
-    job = Job(task, source.text, source.digest, checkpoint, publication, max_rounds=5)
+    assignment = Assignment(
+        item=item,
+        text=source.text,
+        digest=source.digest,
+        repository="",
+        config=RunConfig(max_rounds=5),
+    )
+    store = SqliteStore(checkpoint)
+    session = Session(assignment, repository, store, ask, lambda *_: None)
     try:
-        asyncio.run(run_job(job, ask, lambda *_: None, lambda _: None))
+        asyncio.run(run_session(session, lambda _: None))
     except CutOff:
         pass
     return exchanges, checkpoint
+
+
+def _answer(request: Request) -> str:
+    if request.purpose.endswith(".draft"):
+        return write_draft(request.purpose, request.inputs)
+    return verdict_json(write_review(request.purpose, request.inputs))
 
 
 def main() -> None:

@@ -1,4 +1,6 @@
-"""Serve a script until SIGTERM: `python -m tests.scenario SCRIPT.toml --port 0 --ledger FILE`."""
+"""Serve a script until SIGTERM: `python -m tests.scenario SCRIPT.toml --port 0 --ledger
+FILE`.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,16 @@ from tests.scenario.server import Scenario, open_ledger
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Parse, serve, return."""
-    parser = argparse.ArgumentParser(prog="python -m tests.scenario", description="Play the part of model providers.")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.scenario", description="Play the part of model providers."
+    )
     parser.add_argument("script", type=Path, help="a script in TOML, or in JSON")
     parser.add_argument("--port", type=int, default=0, help="0 for any free port")
-    parser.add_argument("--ledger", type=Path, help="file that every call is appended to, one JSON object a line")
+    parser.add_argument(
+        "--ledger",
+        type=Path,
+        help="file that every call is appended to, one JSON object a line",
+    )
     options = parser.parse_args(argv)
     try:
         script = load_script(options.script)

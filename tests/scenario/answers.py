@@ -1,4 +1,6 @@
-"""What the server answers: usable drafts and verdicts for AgentOS's prompts, by the rules of its offline provider."""
+"""What the server answers: usable drafts and verdicts for AgentOS's prompts, as the
+stand-in for a model writes them.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +10,25 @@ from functools import cache, lru_cache
 
 from agentos.documents.verdict import verdict_json
 from agentos.errors import AgentOSError
-from agentos.providers.offline.drafter import write_draft
-from agentos.providers.offline.reviewer import write_review
-from agentos.workflows.prompts import load_prompt
+from agentos.workflows.prompts.rendering import load_prompt
 from tests.scenario.script import Answer
+from tests.stand_in import write_draft, write_review
 
 OTHER = "other"
 PLAIN_ANSWER = "This is the scenario server. It answers AgentOS's prompts and says this to everything else."
 BROKEN_JSON = '{"decision": "APPROVED", "summary": "cut off in the mid'
-_PACKAGES = {"lld": "agentos.workflows.lld", "issue": "agentos.workflows.issue"}
+_PACKAGES = {
+    "lld": "agentos.workflows.drafting.lld",
+    "issue": "agentos.workflows.drafting.issue",
+}
 _ROLES = ("draft", "review")
 
 
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """A prompt of AgentOS and what it was rendered from; for any other text the purpose is `other`."""
+    """A prompt of AgentOS and what it was rendered from; for any other text the purpose
+    is `other`.
+    """
 
     prompt: str
     purpose: str = OTHER
@@ -35,7 +41,9 @@ class Recognised:
 
 
 def recognise(texts: Sequence[str]) -> Recognised:
-    """Find the block that is a prompt of AgentOS; without one all the blocks are the prompt."""
+    """Find the block that is a prompt of AgentOS; without one all the blocks are the
+    prompt.
+    """
     for text in reversed(texts):
         for purpose, parts in _templates().items():
             inputs = _extract(text, parts)
@@ -44,15 +52,29 @@ def recognise(texts: Sequence[str]) -> Recognised:
     return Recognised("\n\n".join(texts))
 
 
-def write_answer(recognised: Recognised, answers: Iterable[Answer], turn: int = 1) -> str:
-    """Return the script's answer to a prompt, else what the offline rules say, else a fixed text.
+def write_answer(
+    recognised: Recognised, answers: Iterable[Answer], turn: int = 1
+) -> str:
+    """Return the script's answer to a prompt, else what the stand-in says, else a
+    fixed text.
 
     `turn` counts the calls of this purpose for this item.
     """
     for answer in answers:
-        if answer.purpose in ("*", recognised.purpose) and answer.item in ("", recognised.item):
-            return answer.texts[min(turn, len(answer.texts)) - 1] if answer.texts else answer.text
-    return PLAIN_ANSWER if recognised.purpose == OTHER else _apply_rules(recognised.purpose, recognised.inputs)
+        if answer.purpose in ("*", recognised.purpose) and answer.item in (
+            "",
+            recognised.item,
+        ):
+            return (
+                answer.texts[min(turn, len(answer.texts)) - 1]
+                if answer.texts
+                else answer.text
+            )
+    return (
+        PLAIN_ANSWER
+        if recognised.purpose == OTHER
+        else _apply_rules(recognised.purpose, recognised.inputs)
+    )
 
 
 @lru_cache(maxsize=1000)
@@ -62,7 +84,7 @@ def _apply_rules(purpose: str, inputs: tuple[tuple[str, str], ...]) -> str:
             return write_draft(purpose, dict(inputs))
         return verdict_json(write_review(purpose, dict(inputs)))
     except AgentOSError as error:
-        return f"The offline rules have no answer to this {purpose}: {error}"
+        return f"The stand-in has no answer to this {purpose}: {error}"
 
 
 @cache
@@ -82,7 +104,9 @@ def _templates() -> Mapping[str, tuple[str, ...]]:
 
 
 def _extract(text: str, parts: Sequence[str]) -> dict[str, str] | None:
-    """Walk a rendered prompt along its template, or return None when it does not follow it."""
+    """Walk a rendered prompt along its template, or return None when it does not follow
+    it.
+    """
     start = text.find(parts[0])
     if start < 0:
         return None
@@ -99,7 +123,9 @@ def _extract(text: str, parts: Sequence[str]) -> dict[str, str] | None:
     return inputs
 
 
-def _read_value(text: str, position: int, name: str, known: str | None, literal: str) -> tuple[str | None, int]:
+def _read_value(
+    text: str, position: int, name: str, known: str | None, literal: str
+) -> tuple[str | None, int]:
     if known is not None and text.startswith(known, position) and name == "item":
         return known, position + len(known)
     if name == "item":

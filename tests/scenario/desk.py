@@ -1,4 +1,6 @@
-"""Decide what becomes of a call: who asks, what strikes it, whether the limits hold it; and keep the books."""
+"""Decide what becomes of a call: who asks, what strikes it, whether the limits hold it;
+and keep the books.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, replace
 
-from agentos.keys import fingerprint
+from agentos.state.redaction import fingerprint
 from tests.scenario.answers import Recognised, recognise
 from tests.scenario.faults import FaultBook, Strike
 from tests.scenario.formats import Call, Refusal, Standing
@@ -74,7 +76,9 @@ class Desk:
         """Return the group of a key, and why the key is no good."""
         groups = {group.name: group for group in self.script.group}
         if not self.script.key:
-            group = self.script.group[0] if self.script.group else Group(_own_group(secret))
+            group = (
+                self.script.group[0] if self.script.group else Group(_own_group(secret))
+            )
             return group, None if secret else Refusal(Kind.AUTH)
         for key in self.script.key:
             if key.secret == secret:
@@ -85,12 +89,25 @@ class Desk:
     def receive(self, call: Call) -> Admitted | Refused:
         """Decide about a call; one that is admitted is in the ledger from here on."""
         now = time.monotonic()
-        recognised = recognise(call.texts) if not call.is_follow_up else Recognised("\n\n".join(call.texts))
-        call = replace(call, prompt=recognised.prompt, purpose=recognised.purpose, item=recognised.item)
+        recognised = (
+            recognise(call.texts)
+            if not call.is_follow_up
+            else Recognised("\n\n".join(call.texts))
+        )
+        call = replace(
+            call,
+            prompt=recognised.prompt,
+            purpose=recognised.purpose,
+            item=recognised.item,
+        )
         group, refusal = self.identify(call.secret)
         limits = self._limits.setdefault(group.name, GroupLimits(self._started))
         strike = None
-        if refusal is None and self.script.models and call.model not in self.script.models:
+        if (
+            refusal is None
+            and self.script.models
+            and call.model not in self.script.models
+        ):
             refusal = Refusal(Kind.NOT_FOUND)
         if refusal is None:
             strike = self._faults.strike(self.script.fault, call, group.name, now)
@@ -105,11 +122,15 @@ class Desk:
         return Admitted(call, recognised, standing, strike, group)
 
     def take_turn(self, recognised: Recognised) -> int:
-        """Return how many answers of this purpose the item has had, this one included."""
+        """Return how many answers of this purpose the item has had, this one
+        included.
+        """
         self._turns[recognised.purpose, recognised.item] += 1
         return self._turns[recognised.purpose, recognised.item]
 
-    def settle(self, admitted: Admitted, output_tokens: int, status: int, has_left: bool) -> None:
+    def settle(
+        self, admitted: Admitted, output_tokens: int, status: int, has_left: bool
+    ) -> None:
         """Note the end of an answer."""
         now = time.monotonic()
         cost = self.script.cost(admitted.call.input_tokens, output_tokens)
@@ -136,8 +157,16 @@ class Desk:
         return scripted_refusal(strike, self.script)
 
 
-def _describe(call: Call, group: Group, refusal: Refusal | None, strike: Strike | None, now: float) -> Entry:
-    reason = refusal.limit_name or refusal.kind if refusal else strike.fault.kind if strike else ""
+def _describe(
+    call: Call, group: Group, refusal: Refusal | None, strike: Strike | None, now: float
+) -> Entry:
+    reason = (
+        refusal.limit_name or refusal.kind
+        if refusal
+        else strike.fault.kind
+        if strike
+        else ""
+    )
     return Entry(
         id=call.request_id,
         at=time.time(),
@@ -172,7 +201,9 @@ def hash_prompt(prompt: str) -> str:
 
 
 def _own_group(secret: str) -> str:
-    return f"own-{hashlib.sha256(secret.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+    return (
+        f"own-{hashlib.sha256(secret.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+    )
 
 
 def _refuse_state(state: str) -> Refusal | None:

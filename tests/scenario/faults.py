@@ -12,7 +12,9 @@ from tests.scenario.script import Fault
 
 @dataclass(frozen=True, slots=True)
 class Strike:
-    """A fault that strikes a call, and the delay to tell or to wait, None for the kind's own."""
+    """A fault that strikes a call, and the delay to tell or to wait, None for the
+    kind's own.
+    """
 
     fault: Fault
     delay: float | None
@@ -27,14 +29,23 @@ class _Tally:
 
 
 class FaultBook:
-    """Counts the calls that each fault is about; the first fault that strikes is the one that happens."""
+    """Counts the calls that each fault is about; the first fault that strikes is the
+    one that happens.
+    """
 
     def __init__(self) -> None:
         self._tallies: dict[Fault, _Tally] = {}
 
-    def strike(self, faults: Sequence[Fault], call: Call, group: str, now: float) -> Strike | None:
-        """Count the call for every fault and return what strikes it; a fault that is scripted on keeps its count."""
-        self._tallies = {fault: self._tallies.get(fault) or _Tally(random.Random(fault.seed)) for fault in faults}
+    def strike(
+        self, faults: Sequence[Fault], call: Call, group: str, now: float
+    ) -> Strike | None:
+        """Count the call for every fault and return what strikes it; a fault that is
+        scripted on keeps its count.
+        """
+        self._tallies = {
+            fault: self._tallies.get(fault) or _Tally(random.Random(fault.seed))
+            for fault in faults
+        }
         struck = None
         for fault, tally in self._tallies.items():
             if not _concerns(fault, call, group):
@@ -44,7 +55,9 @@ class FaultBook:
                 if now >= tally.until:
                     tally.strikes += 1
                     tally.until = now + fault.lasts
-                struck = Strike(fault, tally.until - now if fault.lasts else fault.delay)
+                struck = Strike(
+                    fault, tally.until - now if fault.lasts else fault.delay
+                )
         return struck
 
 

@@ -1,8 +1,9 @@
 """What the server saw: every call, what became of it, and what it cost.
 
-The file has one JSON object a line: `started` with the window, `arrived` when a call is admitted, `refused` when it is
-not, `done` when the answer was sent or its caller had left. `clock` is the machine's monotonic clock, so that files of
-servers that followed each other can be read as one.
+The file has one JSON object a line: `started` with the window, `arrived` when a call is
+admitted, `refused` when it is not, `done` when the answer was sent or its caller had
+left. `clock` is the machine's monotonic clock, so that files of servers that followed
+each other can be read as one.
 """
 
 from __future__ import annotations
@@ -82,7 +83,9 @@ class Ledger:
         """Note a call that was admitted or refused."""
         with self._lock:
             self._entries[entry.id] = entry
-        self._write({"event": "arrived" if entry.is_admitted else "refused", **asdict(entry)})
+        self._write(
+            {"event": "arrived" if entry.is_admitted else "refused", **asdict(entry)}
+        )
 
     def finish(self, id: str, **changes: Any) -> None:
         """Note the end of an answer."""
@@ -95,14 +98,20 @@ class Ledger:
         """Return the calls, all of them or those of a group or an item."""
         with self._lock:
             entries = list(self._entries.values())
-        return [entry for entry in entries if group in ("", entry.group) and item in ("", entry.item)]
+        return [
+            entry
+            for entry in entries
+            if group in ("", entry.group) and item in ("", entry.item)
+        ]
 
     def admitted(self) -> list[Entry]:
         """Return the calls that an answer was begun for."""
         return [entry for entry in self.calls() if entry.is_admitted]
 
     def repeated(self) -> dict[tuple[str, str], int]:
-        """Return prompt hash and model of what was admitted more than once, and how often."""
+        """Return prompt hash and model of what was admitted more than once, and how
+        often.
+        """
         counts = Counter((entry.prompt, entry.model) for entry in self.admitted())
         return {asked: count for asked, count in counts.items() if count > 1}
 
@@ -113,15 +122,25 @@ class Ledger:
     def rejected_share(self) -> float:
         """Return the share of calls that were answered 429."""
         entries = self.calls()
-        return sum(entry.status == 429 for entry in entries) / len(entries) if entries else 0.0
+        return (
+            sum(entry.status == 429 for entry in entries) / len(entries)
+            if entries
+            else 0.0
+        )
 
     def most_in_window(self, group: str = "", window: float | None = None) -> Peak:
         """Return the most requests and tokens that any window saw of a group."""
         length = self.window if window is None else window
         admitted = [entry for entry in self.calls(group) if entry.is_admitted]
         tokens = [(entry.clock, entry.input_tokens) for entry in admitted]
-        tokens += [(entry.done_clock, entry.output_tokens) for entry in admitted if entry.done_clock is not None]
-        ends = [(entry.done_clock, -1) for entry in admitted if entry.done_clock is not None]
+        tokens += [
+            (entry.done_clock, entry.output_tokens)
+            for entry in admitted
+            if entry.done_clock is not None
+        ]
+        ends = [
+            (entry.done_clock, -1) for entry in admitted if entry.done_clock is not None
+        ]
         return Peak(
             _most([(entry.clock, 1) for entry in admitted], length),
             _most(tokens, length),
@@ -140,9 +159,12 @@ class Ledger:
             "bill": self.bill(),
             "rejected_share": self.rejected_share(),
             "repeated": [
-                {"prompt": prompt, "model": model, "times": times} for (prompt, model), times in self.repeated().items()
+                {"prompt": prompt, "model": model, "times": times}
+                for (prompt, model), times in self.repeated().items()
             ],
-            "groups": {group: asdict(self.most_in_window(group)) for group in self.groups()},
+            "groups": {
+                group: asdict(self.most_in_window(group)) for group in self.groups()
+            },
         }
 
     def _write(self, event: Mapping[str, Any]) -> None:
@@ -171,7 +193,9 @@ def read_ledger(path: Path) -> Ledger:
 
 
 def _most(events: Iterable[tuple[float, int]], length: float) -> int:
-    """Return the largest sum over any window; it can only grow when something is added."""
+    """Return the largest sum over any window; it can only grow when something is
+    added.
+    """
     held: deque[tuple[float, int]] = deque()
     total = most = 0
     for at, amount in sorted(events):

@@ -1,7 +1,9 @@
-"""The limits of a quota group: a sliding window of requests and of tokens, a day, money, and calls at once.
+"""The limits of a quota group: a sliding window of requests and of tokens, a day,
+money, and calls at once.
 
-A request counts for `window` seconds from its arrival, and so do its input tokens; the tokens of its answer count from
-the moment that the answer is done. A call is admitted when the window holds it together with all that is in there.
+A request counts for `window` seconds from its arrival, and so do its input tokens; the
+tokens of its answer count from the moment that the answer is done. A call is admitted
+when the window holds it together with all that is in there.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ class _Window:
             self.total -= self.entries.popleft()[1]
 
     def wait_for(self, amount: int, limit: int, now: float, length: float) -> float:
-        """Return the seconds until `amount` more fit, 0 if they fit now; the whole window if they never will."""
+        """Return the seconds until `amount` more fit, 0 if they fit now; the whole
+        window if they never will.
+        """
         excess = self.total + amount - limit
         if excess <= 0:
             return 0.0
@@ -55,8 +59,12 @@ class GroupLimits:
         self.running = 0
         self.spent = 0.0
 
-    def admit(self, group: Group, script: Script, input_tokens: int, now: float) -> Refusal | None:
-        """Count a call in, or return why it is refused and for how long that will be so."""
+    def admit(
+        self, group: Group, script: Script, input_tokens: int, now: float
+    ) -> Refusal | None:
+        """Count a call in, or return why it is refused and for how long that will be
+        so.
+        """
         self._turn(script, now)
         refusal = self._refuse(group, script, input_tokens, now)
         if refusal is None:
@@ -92,17 +100,29 @@ class GroupLimits:
         if day != self._day:
             self._day, self._today = day, 0
 
-    def _refuse(self, group: Group, script: Script, input_tokens: int, now: float) -> Refusal | None:
+    def _refuse(
+        self, group: Group, script: Script, input_tokens: int, now: float
+    ) -> Refusal | None:
         if group.spend_cap and self.spent >= group.spend_cap:
             return Refusal(Kind.SPEND_LIMIT, limit_name="spend")
         if group.requests_per_day and self._today >= group.requests_per_day:
             left = self._started + (self._day + 1) * script.day - now
-            return Refusal(Kind.DAILY_QUOTA, left, "day", group.requests_per_day, self._today, 1)
+            return Refusal(
+                Kind.DAILY_QUOTA, left, "day", group.requests_per_day, self._today, 1
+            )
         if group.max_parallel and self.running >= group.max_parallel:
             delay = script.window / 60
-            return Refusal(Kind.RATE_LIMIT, delay, "parallel", group.max_parallel, self.running, 1)
+            return Refusal(
+                Kind.RATE_LIMIT, delay, "parallel", group.max_parallel, self.running, 1
+            )
         waits = [
-            (self._requests.wait_for(1, limit, now, script.window), "requests", limit, self._requests.total, 1)
+            (
+                self._requests.wait_for(1, limit, now, script.window),
+                "requests",
+                limit,
+                self._requests.total,
+                1,
+            )
             for limit in (group.requests_per_window,)
             if limit
         ]

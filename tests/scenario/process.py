@@ -20,15 +20,22 @@ _PATIENCE = 30.0
 class ScenarioProcess:
     """Runs `python -m tests.scenario` and reads its ledger from the file."""
 
-    def __init__(self, script: Mapping[str, Any] | str, folder: Path, *, port: int = 0) -> None:
+    def __init__(
+        self, script: Mapping[str, Any] | str, folder: Path, *, port: int = 0
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.ledger_path = folder / "ledger.jsonl"
         is_text = isinstance(script, str)
         path = folder / ("script.toml" if is_text else "script.json")
-        path.write_text(script if isinstance(script, str) else json.dumps(script), "utf-8")
+        path.write_text(
+            script if isinstance(script, str) else json.dumps(script), "utf-8"
+        )
         argv = [sys.executable, "-m", "tests.scenario", str(path), "--port", str(port)]
         self._process = subprocess.Popen(
-            [*argv, "--ledger", str(self.ledger_path)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+            [*argv, "--ledger", str(self.ledger_path)],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
@@ -49,7 +56,9 @@ class ScenarioProcess:
 
     def change(self, **changes: Any) -> None:
         """Change the script while it is played."""
-        request = urllib.request.Request(f"{self.url}/__script", json.dumps(changes).encode(), method="POST")
+        request = urllib.request.Request(
+            f"{self.url}/__script", json.dumps(changes).encode(), method="POST"
+        )
         urllib.request.urlopen(request, timeout=_PATIENCE).close()
 
     def stop(self) -> None:
@@ -67,6 +76,9 @@ class ScenarioProcess:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.stop()

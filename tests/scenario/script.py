@@ -43,13 +43,20 @@
     text = "..."              # or
     texts = ["...", "..."]    # one after the other for each item; the last one from then on
 
-Kinds that refuse a call, in the provider's own bytes: `rate-limit`, `daily-quota`, `spend-limit`, `billing` (no way
-to pay), `credit` (prepaid money is used up), `overloaded`, `capacity`, `auth`, `server-error`, `not-found`,
-`bad-request`, `html` (a proxy's page, with status 200 unless told), `reset` (the connection). Kinds that spoil an
-answer: `cut-stream` (ends in the middle as if all were well), `silence` (nothing more is sent, for `delay` seconds or
-until the fault is lifted), `slow` (`delay` seconds between pieces), `empty`, `huge` (10 MB), `bad-json` (the text
-breaks off; with `in_stream` the provider's own JSON does). `reset`, `silence`, and the refusals that a stream can
-carry, take `in_stream`. A call that is refused costs nothing and counts against no limit.
+Kinds that refuse a call, in the provider's own bytes: `rate-limit`, `daily-quota`,
+`spend-limit`, `billing` (no way
+to pay), `credit` (prepaid money is used up), `overloaded`, `capacity`, `auth`,
+`server-error`, `not-found`,
+`bad-request`, `html` (a proxy's page, with status 200 unless told), `reset` (the
+connection). Kinds that spoil an
+answer: `cut-stream` (ends in the middle as if all were well), `silence` (nothing more
+is sent, for `delay` seconds or
+until the fault is lifted), `slow` (`delay` seconds between pieces), `empty`, `huge` (10
+MB), `bad-json` (the text
+breaks off; with `in_stream` the provider's own JSON does). `reset`, `silence`, and the
+refusals that a stream can
+carry, take `in_stream`. A call that is refused costs nothing and counts against no
+limit.
 """
 
 from __future__ import annotations
@@ -172,13 +179,24 @@ class Script:
 
     def cost(self, input_tokens: int, output_tokens: int) -> float:
         """Return the price of a call in dollars."""
-        return (input_tokens * self.price_input + output_tokens * self.price_output) / 1_000_000
+        return (
+            input_tokens * self.price_input + output_tokens * self.price_output
+        ) / 1_000_000
 
 
 _Record = TypeVar("_Record", Group, KeyEntry, Fault, Answer, Script)
 _TABLES = {"group": Group, "key": KeyEntry, "fault": Fault, "answer": Answer}
 _FRACTIONS = frozenset(
-    ("window", "day", "latency", "first_byte", "tokens_per_second", "price_input", "price_output", "spend_cap")
+    (
+        "window",
+        "day",
+        "latency",
+        "first_byte",
+        "tokens_per_second",
+        "price_input",
+        "price_output",
+        "spend_cap",
+    )
 ) | {"rate", "lasts", "delay"}
 _WHOLE = frozenset(
     [
@@ -196,7 +214,9 @@ _WHOLE = frozenset(
 
 
 def load_script(source: Script | Mapping[str, Any] | str | Path) -> Script:
-    """Make a script of a mapping, of TOML text, or of the path of a file in TOML or JSON."""
+    """Make a script of a mapping, of TOML text, or of the path of a file in TOML or
+    JSON.
+    """
     if isinstance(source, Script):
         return source
     if isinstance(source, Path):
@@ -214,7 +234,10 @@ def load_script(source: Script | Mapping[str, Any] | str | Path) -> Script:
 def change_script(script: Script, changes: Mapping[str, Any]) -> Script:
     """Return the script with the given top-level entries in the place of its own."""
     changed = _read(Script, changes, "script")
-    values = {name: getattr(changed if name in changes else script, name) for name in _names(Script)}
+    values = {
+        name: getattr(changed if name in changes else script, name)
+        for name in _names(Script)
+    }
     return _check(Script(**values))
 
 
@@ -222,15 +245,21 @@ def _read(record: type[_Record], values: Mapping[str, Any], where: str) -> _Reco
     if not isinstance(values, Mapping):
         raise ScriptError(f"{where} must be a table")
     if unknown := sorted(set(values) - set(_names(record))):
-        raise ScriptError(f"{where} has an unknown entry {unknown[0]!r}; known: {', '.join(_names(record))}")
+        raise ScriptError(
+            f"{where} has an unknown entry {unknown[0]!r}; known: {', '.join(_names(record))}"
+        )
     read = {
-        name: _top_level(name, value) if record is Script else _value(name, value, where)
+        name: _top_level(name, value)
+        if record is Script
+        else _value(name, value, where)
         for name, value in values.items()
     }
     try:
         return record(**read)
     except TypeError as error:
-        raise ScriptError(f"{where}: {str(error).rpartition('__init__() ')[2]}") from None
+        raise ScriptError(
+            f"{where}: {str(error).rpartition('__init__() ')[2]}"
+        ) from None
 
 
 def _top_level(name: str, value: Any) -> Any:
@@ -239,7 +268,9 @@ def _top_level(name: str, value: Any) -> Any:
     if not isinstance(value, list | tuple):
         raise ScriptError(f"{name} must be a list of tables: write [[{name}]]")
     return tuple(
-        entry if isinstance(entry, _TABLES[name]) else _read(_TABLES[name], entry, f"{name} {number}")
+        entry
+        if isinstance(entry, _TABLES[name])
+        else _read(_TABLES[name], entry, f"{name} {number}")
         for number, entry in enumerate(value, 1)
     )
 
@@ -248,16 +279,24 @@ def _value(name: str, value: Any, where: str) -> Any:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if name in _FRACTIONS:
         if not is_number or not 0 <= value < float("inf"):
-            raise ScriptError(f"{where}: {name} must be a number from 0 up, not {value!r}")
+            raise ScriptError(
+                f"{where}: {name} must be a number from 0 up, not {value!r}"
+            )
         return float(value)
     if name in _WHOLE:
         if not is_number or value != int(value) or value < 0:
-            raise ScriptError(f"{where}: {name} must be a whole number from 0 up, not {value!r}")
+            raise ScriptError(
+                f"{where}: {name} must be a whole number from 0 up, not {value!r}"
+            )
         return int(value)
     if name in ("at", "models", "texts"):
         wanted = int if name == "at" else str
-        if not isinstance(value, list | tuple) or not all(type(entry) is wanted for entry in value):
-            raise ScriptError(f"{where}: {name} must be a list of {'call numbers' if name == 'at' else name}")
+        if not isinstance(value, list | tuple) or not all(
+            type(entry) is wanted for entry in value
+        ):
+            raise ScriptError(
+                f"{where}: {name} must be a list of {'call numbers' if name == 'at' else name}"
+            )
         return tuple(value)
     if name == "in_stream":
         if not isinstance(value, bool):
@@ -272,19 +311,26 @@ def _kind(value: str, where: str) -> Kind:
     try:
         return Kind(value)
     except ValueError:
-        raise ScriptError(f"{where}: unknown kind {value!r}; known: {', '.join(Kind)}") from None
+        raise ScriptError(
+            f"{where}: unknown kind {value!r}; known: {', '.join(Kind)}"
+        ) from None
 
 
 def _check(script: Script) -> Script:
     if not script.window or not script.day:
         raise ScriptError("window and day must be more than 0 seconds")
-    for name, values in (("group", [g.name for g in script.group]), ("key", [k.secret for k in script.key])):
+    for name, values in (
+        ("group", [g.name for g in script.group]),
+        ("key", [k.secret for k in script.key]),
+    ):
         if len(set(values)) != len(values):
             raise ScriptError(f"two entries of {name} are the same")
     known = {group.name for group in script.group}
     for number, key in enumerate(script.key, 1):
         if key.state not in STATES:
-            raise ScriptError(f"key {number}: unknown state {key.state!r}; known: {', '.join(STATES)}")
+            raise ScriptError(
+                f"key {number}: unknown state {key.state!r}; known: {', '.join(STATES)}"
+            )
         if key.group and known and key.group not in known:
             raise ScriptError(f"key {number}: there is no group {key.group!r}")
     for number, fault in enumerate(script.fault, 1):

@@ -12,7 +12,17 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from tests.scenario.desk import Desk, Refused
-from tests.scenario.formats import Call, Format, HttpRequest, Refusal, Reply, Standing, dump, make_id, read_json
+from tests.scenario.formats import (
+    Call,
+    Format,
+    HttpRequest,
+    Refusal,
+    Reply,
+    Standing,
+    dump,
+    make_id,
+    read_json,
+)
 from tests.scenario.formats.anthropic import Anthropic
 from tests.scenario.formats.gemini import Gemini
 from tests.scenario.formats.openai import OpenAI
@@ -47,7 +57,9 @@ class Scenario:
             reader = asyncio.StreamReader(limit=MAX_HEAD, loop=loop)
             return Connection(reader, self._converse, loop=loop)
 
-        self._server = await loop.create_server(connect, "127.0.0.1", port, backlog=_BACKLOG)
+        self._server = await loop.create_server(
+            connect, "127.0.0.1", port, backlog=_BACKLOG
+        )
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     async def stop(self) -> None:
@@ -58,7 +70,9 @@ class Scenario:
             task.cancel()
         await asyncio.gather(*self._open, return_exceptions=True)
 
-    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _converse(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._open.add(task)
@@ -66,14 +80,19 @@ class Scenario:
         assert isinstance(connection, Connection)
         outgoing = Outgoing(writer)
         try:
-            while outgoing.can_go_on and (request := await read_request(reader)) is not None:
+            while (
+                outgoing.can_go_on
+                and (request := await read_request(reader)) is not None
+            ):
                 connection.begin_answer(task)
                 await self._respond(request, outgoing)
                 connection.end_answer()
                 if request.headers.get("connection", "").casefold() == "close":
                     break
         except (BadHttp, ValueError) as error:
-            await outgoing.send(Reply(400, (("content-type", "text/plain"),), str(error).encode()))
+            await outgoing.send(
+                Reply(400, (("content-type", "text/plain"),), str(error).encode())
+            )
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
         finally:
@@ -87,10 +106,15 @@ class Scenario:
             return
         format = pick_format(request)
         call = format.read_call(request)
-        if isinstance(call, Call) and not request.path.endswith(("count_tokens", ":countTokens")):
+        if isinstance(call, Call) and not request.path.endswith(
+            ("count_tokens", ":countTokens")
+        ):
             await self._complete(call, format, outgoing)
         else:
-            await outgoing.send(self._look_up(request, format, call), is_head_only=request.method == "HEAD")
+            await outgoing.send(
+                self._look_up(request, format, call),
+                is_head_only=request.method == "HEAD",
+            )
 
     async def _complete(self, call: Call, format: Format, outgoing: Outgoing) -> None:
         decision = self.desk.receive(call)
@@ -99,12 +123,18 @@ class Scenario:
         else:
             await answer(decision, format, self.desk, outgoing)
 
-    def _look_up(self, request: HttpRequest, format: Format, call: Call | Refusal | None) -> Reply:
-        """Answer what costs nothing and is in no ledger: counts, lists, and all that is wrong."""
+    def _look_up(
+        self, request: HttpRequest, format: Format, call: Call | Refusal | None
+    ) -> Reply:
+        """Answer what costs nothing and is in no ledger: counts, lists, and all that is
+        wrong.
+        """
         secret = format.find_secret(request)
         blank = Call(format.name, secret, "", (), False, request_id=make_id("req_011C"))
         if call is None and not asks_for_models(request):
-            return format.refuse(Refusal(Kind.NOT_FOUND, message="Not found"), blank, Standing())
+            return format.refuse(
+                Refusal(Kind.NOT_FOUND, message="Not found"), blank, Standing()
+            )
         _, refusal = self.desk.identify(secret)
         if refusal is None and isinstance(call, Refusal):
             refusal = call
@@ -113,14 +143,18 @@ class Scenario:
         if isinstance(call, Call):
             data = format.count_reply(call.input_tokens)
         else:
-            data = format.list_models(self.desk.script.models or DEFAULT_MODELS[format.name])
+            data = format.list_models(
+                self.desk.script.models or DEFAULT_MODELS[format.name]
+            )
         return Reply(200, (_JSON, *format.headers(blank, Standing())), dump(data))
 
     def _control(self, request: HttpRequest) -> Reply:
         if request.path == "/__ledger" and request.method == "GET":
             return Reply(200, (_JSON,), dump(self.desk.ledger.summary()))
         if request.path != "/__script" or request.method != "POST":
-            return Reply(404, (_JSON,), dump({"error": "use GET /__ledger or POST /__script"}))
+            return Reply(
+                404, (_JSON,), dump({"error": "use GET /__ledger or POST /__script"})
+            )
         try:
             self.change(read_script_change(request.body))
         except ScriptError as error:
@@ -135,7 +169,9 @@ class Scenario:
 class Serving:
     """A scenario in a thread of its own."""
 
-    def __init__(self, scenario: Scenario, url: str, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, scenario: Scenario, url: str, loop: asyncio.AbstractEventLoop
+    ) -> None:
         self.url = url
         self.ledger = scenario.desk.ledger
         self._scenario = scenario
@@ -158,12 +194,20 @@ class Serving:
 
 @contextmanager
 def serve(
-    script: Script | Mapping[str, Any] | str | Path, *, port: int = 0, ledger_path: Path | None = None
+    script: Script | Mapping[str, Any] | str | Path,
+    *,
+    port: int = 0,
+    ledger_path: Path | None = None,
 ) -> Iterator[Serving]:
     """Serve a script in this process until the block ends."""
     loaded = load_script(script)
     ready: Future[Serving] = Future()
-    thread = threading.Thread(target=_host, args=(loaded, port, ledger_path, ready), name="scenario", daemon=True)
+    thread = threading.Thread(
+        target=_host,
+        args=(loaded, port, ledger_path, ready),
+        name="scenario",
+        daemon=True,
+    )
     thread.start()
     serving = ready.result(30)
     try:
@@ -173,7 +217,9 @@ def serve(
         thread.join(30)
 
 
-def _host(script: Script, port: int, ledger_path: Path | None, ready: Future[Serving]) -> None:
+def _host(
+    script: Script, port: int, ledger_path: Path | None, ready: Future[Serving]
+) -> None:
     loop = asyncio.new_event_loop()
     file = open_ledger(ledger_path)
     try:
@@ -200,9 +246,15 @@ def open_ledger(path: Path | None) -> TextIO | None:
 
 def pick_format(request: HttpRequest) -> Format:
     """Tell by address and headers whose format a request is in."""
-    if request.path.startswith(("/v1beta", "/v1alpha")) or "x-goog-api-key" in request.headers:
+    if (
+        request.path.startswith(("/v1beta", "/v1alpha"))
+        or "x-goog-api-key" in request.headers
+    ):
         return _GEMINI
-    if request.path.startswith("/v1/messages") or {"x-api-key", "anthropic-version"} & request.headers.keys():
+    if (
+        request.path.startswith("/v1/messages")
+        or {"x-api-key", "anthropic-version"} & request.headers.keys()
+    ):
         return _ANTHROPIC
     if request.path.endswith("/chat/completions") or "authorization" in request.headers:
         return _OPENAI
@@ -211,7 +263,12 @@ def pick_format(request: HttpRequest) -> Format:
 
 def asks_for_models(request: HttpRequest) -> bool:
     """Tell whether a request asks for the models."""
-    return request.method == "GET" and request.path in ("/v1/models", "/v1beta/models", "/v1alpha/models", "/models")
+    return request.method == "GET" and request.path in (
+        "/v1/models",
+        "/v1beta/models",
+        "/v1alpha/models",
+        "/models",
+    )
 
 
 def read_script_change(body: bytes) -> Mapping[str, Any]:

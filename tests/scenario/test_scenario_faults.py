@@ -41,8 +41,16 @@ OPENAI = {
     "bad-request": (400, "invalid_request_error", None),
 }
 GEMINI = {
-    "rate-limit": (429, "RESOURCE_EXHAUSTED", "GenerateRequestsPerMinutePerProjectPerModel-FreeTier"),
-    "daily-quota": (429, "RESOURCE_EXHAUSTED", "GenerateRequestsPerDayPerProjectPerModel-FreeTier"),
+    "rate-limit": (
+        429,
+        "RESOURCE_EXHAUSTED",
+        "GenerateRequestsPerMinutePerProjectPerModel-FreeTier",
+    ),
+    "daily-quota": (
+        429,
+        "RESOURCE_EXHAUSTED",
+        "GenerateRequestsPerDayPerProjectPerModel-FreeTier",
+    ),
     "spend-limit": (429, "RESOURCE_EXHAUSTED", None),
     "billing": (403, "PERMISSION_DENIED", "BILLING_DISABLED"),
     "credit": (429, "RESOURCE_EXHAUSTED", None),
@@ -58,13 +66,17 @@ REFUSALS = [(format, kind) for format in FORMATS for kind in EXPECTED[format]]
 
 
 def read_error(format: str, body: Any) -> tuple[str, str | None]:
-    """Return the type of an error and its further code, from the provider's own structure."""
+    """Return the type of an error and its further code, from the provider's own
+    structure.
+    """
     if format == "openai":
         return body["type"], body["code"]
     error = body["error"]
     if format == "anthropic":
         return error["type"], error.get("details", {}).get("error_code")
-    return error["status"], next((code for code in map(_detail, error.get("details", ())) if code), None)
+    return error["status"], next(
+        (code for code in map(_detail, error.get("details", ())) if code), None
+    )
 
 
 def _detail(detail: dict[str, Any]) -> str | None:
@@ -73,8 +85,12 @@ def _detail(detail: dict[str, Any]) -> str | None:
     return str(detail["reason"]) if detail["@type"] == RPC + "ErrorInfo" else None
 
 
-def ask_with(fault: dict[str, Any], format: str, prompt: str = "hello " * 50, **more: Any) -> Outcome:
-    """Ask once of a server with one fault, then once more without it, which must work."""
+def ask_with(
+    fault: dict[str, Any], format: str, prompt: str = "hello " * 50, **more: Any
+) -> Outcome:
+    """Ask once of a server with one fault, then once more without it, which must
+    work.
+    """
     with serve({"fault": [fault]}) as server:
         outcome = ask(format, server.url, prompt, **more)
         server.change(fault=[])
@@ -84,7 +100,9 @@ def ask_with(fault: dict[str, Any], format: str, prompt: str = "hello " * 50, **
 
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize(("format", "kind"), REFUSALS)
-def test_a_refusal_has_the_providers_status_and_body(format: str, kind: str, stream: bool) -> None:
+def test_a_refusal_has_the_providers_status_and_body(
+    format: str, kind: str, stream: bool
+) -> None:
     status, error_type, code = EXPECTED[format][kind]
     outcome = ask_with({"kind": kind, "delay": 7.0}, format, stream=stream)
     assert outcome.status == status
@@ -96,18 +114,31 @@ def test_a_refusal_costs_nothing_and_is_not_admitted(format: str, kind: str) -> 
     with serve({"price_input": 1.0, "fault": [{"kind": kind}]}) as server:
         status = ask(format, server.url).status
         (entry,) = server.ledger.calls()
-        assert (entry.is_admitted, entry.status, entry.cost, entry.reason) == (False, status, 0.0, kind)
+        assert (entry.is_admitted, entry.status, entry.cost, entry.reason) == (
+            False,
+            status,
+            0.0,
+            kind,
+        )
 
 
 @pytest.mark.parametrize("kind", ["overloaded", "rate-limit", "server-error"])
 @pytest.mark.parametrize("format", FORMATS)
-def test_an_error_can_come_inside_a_stream_with_status_200(format: str, kind: str) -> None:
-    with serve({"price_output": 1.0, "fault": [{"kind": kind, "in_stream": True}]}) as server:
+def test_an_error_can_come_inside_a_stream_with_status_200(
+    format: str, kind: str
+) -> None:
+    with serve(
+        {"price_output": 1.0, "fault": [{"kind": kind, "in_stream": True}]}
+    ) as server:
         outcome = ask(format, server.url)
         assert outcome.error is not None
         assert read_error(format, outcome.body)[0] == EXPECTED[format][kind][1]
         (entry,) = server.ledger.calls()
-        assert (entry.is_admitted, entry.status, entry.output_tokens > 0) == (True, 200, True)
+        assert (entry.is_admitted, entry.status, entry.output_tokens > 0) == (
+            True,
+            200,
+            True,
+        )
 
 
 def test_a_delay_is_told_in_the_providers_own_place() -> None:
@@ -119,7 +150,9 @@ def test_a_delay_is_told_in_the_providers_own_place() -> None:
     assert told is not None
     assert (told["retry-after"], told["retry-after-ms"]) == ("7", "6200")
     details = ask_with(fault, "gemini").body["error"]["details"]
-    assert [d["retryDelay"] for d in details if d["@type"] == RPC + "RetryInfo"] == ["6.200s"]
+    assert [d["retryDelay"] for d in details if d["@type"] == RPC + "RetryInfo"] == [
+        "6.200s"
+    ]
 
 
 def test_an_anthropic_error_is_in_the_documented_bytes() -> None:
@@ -135,23 +168,41 @@ def test_an_anthropic_error_is_in_the_documented_bytes() -> None:
 
 
 def test_a_status_and_words_of_the_scripts_own_replace_the_kinds() -> None:
-    outcome = ask_with({"kind": "capacity", "status": 503, "message": "so busy"}, "gemini")
+    outcome = ask_with(
+        {"kind": "capacity", "status": 503, "message": "so busy"}, "gemini"
+    )
     assert outcome.status == 503
-    assert (outcome.body["error"]["status"], outcome.body["error"]["message"]) == ("UNAVAILABLE", "so busy")
+    assert (outcome.body["error"]["status"], outcome.body["error"]["message"]) == (
+        "UNAVAILABLE",
+        "so busy",
+    )
 
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_unknown_revoked_and_unpaid_keys_are_told_apart(format: str) -> None:
-    keys = [{"secret": "good"}, {"secret": "gone", "state": "revoked"}, {"secret": "poor", "state": "no-billing"}]
+    keys = [
+        {"secret": "good"},
+        {"secret": "gone", "state": "revoked"},
+        {"secret": "poor", "state": "no-billing"},
+    ]
     with serve({"key": keys}) as server:
-        seen = {key: ask(format, server.url, key=key).status for key in ("good", "nobody-knows-me", "gone", "poor")}
-    expected = {"anthropic": (401, 401, 402), "openai": (401, 401, 429), "gemini": (400, 403, 403)}[format]
+        seen = {
+            key: ask(format, server.url, key=key).status
+            for key in ("good", "nobody-knows-me", "gone", "poor")
+        }
+    expected = {
+        "anthropic": (401, 401, 402),
+        "openai": (401, 401, 429),
+        "gemini": (400, 403, 403),
+    }[format]
     assert tuple(seen.values()) == (200, *expected)
 
 
 def test_a_key_that_openai_refuses_is_masked_in_its_words() -> None:
     with serve({"key": [{"secret": "good"}]}) as server:
-        words = ask("openai", server.url, key="sk-proj-0123456789abcdef").body["message"]
+        words = ask("openai", server.url, key="sk-proj-0123456789abcdef").body[
+            "message"
+        ]
     assert "sk-proj-************cdef" in words
 
 
@@ -165,7 +216,9 @@ def test_a_model_that_the_script_does_not_have_is_not_found(format: str) -> None
 @pytest.mark.parametrize("in_stream", [True, False])
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_reset_is_a_lost_connection(format: str, in_stream: bool) -> None:
-    with serve({"fault": [{"kind": "reset", "in_stream": in_stream, "times": 1}]}) as server:
+    with serve(
+        {"fault": [{"kind": "reset", "in_stream": in_stream, "times": 1}]}
+    ) as server:
         outcome = ask(format, server.url)
         assert outcome.error is not None
         assert outcome.status is None
@@ -186,12 +239,19 @@ def test_a_whole_answer_that_is_cut_is_an_error(format: str) -> None:
     assert ask_with({"kind": "cut-stream"}, format, stream=False).error is not None
 
 
-@pytest.mark.parametrize(("in_stream", "stream"), [(True, True), (False, True), (False, False)])
+@pytest.mark.parametrize(
+    ("in_stream", "stream"), [(True, True), (False, True), (False, False)]
+)
 @pytest.mark.parametrize("format", FORMATS)
-def test_silence_lasts_until_the_caller_leaves(format: str, in_stream: bool, stream: bool) -> None:
+def test_silence_lasts_until_the_caller_leaves(
+    format: str, in_stream: bool, stream: bool
+) -> None:
     with serve({"fault": [{"kind": "silence", "in_stream": in_stream}]}) as server:
         assert ask(format, server.url, stream=stream, timeout=0.3).error is not None
-        wait_until(lambda: server.ledger.calls()[0].has_left, "the server notes that the caller left")
+        wait_until(
+            lambda: server.ledger.calls()[0].has_left,
+            "the server notes that the caller left",
+        )
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -202,9 +262,13 @@ def test_silence_with_a_delay_and_slowness_still_come_to_an_end(format: str) -> 
 
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_page_an_empty_a_huge_and_a_broken_answer_arrive_as_such(format: str, stream: bool) -> None:
+def test_a_page_an_empty_a_huge_and_a_broken_answer_arrive_as_such(
+    format: str, stream: bool
+) -> None:
     assert ask_with({"kind": "html"}, format, stream=stream).text == ""
-    assert ask_with({"kind": "html", "status": 502}, format, stream=stream).status == 502
+    assert (
+        ask_with({"kind": "html", "status": 502}, format, stream=stream).status == 502
+    )
     empty = ask_with({"kind": "empty"}, format, stream=stream)
     assert (empty.text, empty.error, empty.usage[1]) == ("", None, 0)
     assert len(ask_with({"kind": "huge"}, format, stream=stream).text) >= HUGE
@@ -212,7 +276,10 @@ def test_a_page_an_empty_a_huge_and_a_broken_answer_arrive_as_such(format: str, 
     assert broken.error is None
     with pytest.raises(ValueError, match=r"."):
         json.loads(broken.text)
-    assert ask_with({"kind": "bad-json", "in_stream": True}, format, stream=stream).error is not None
+    assert (
+        ask_with({"kind": "bad-json", "in_stream": True}, format, stream=stream).error
+        is not None
+    )
 
 
 def strikes(fault: dict[str, Any], calls: int = 8) -> list[int]:
@@ -220,7 +287,11 @@ def strikes(fault: dict[str, Any], calls: int = 8) -> list[int]:
     with serve({"fault": [{"kind": "server-error", **fault}]}) as server:
         for _ in range(calls):
             ask("openai", server.url)
-        return [number for number, entry in enumerate(server.ledger.calls(), 1) if not entry.is_admitted]
+        return [
+            number
+            for number, entry in enumerate(server.ledger.calls(), 1)
+            if not entry.is_admitted
+        ]
 
 
 def test_a_fault_strikes_when_the_script_says() -> None:
@@ -237,10 +308,14 @@ def test_a_fault_strikes_when_the_script_says() -> None:
 def test_a_fault_counts_only_the_calls_that_it_is_about() -> None:
     keys = [{"secret": "k1", "group": "a"}, {"secret": "k2", "group": "b"}]
     for only in ({"key": "k2"}, {"group": "b"}, {"format": "gemini"}, {"model": "m2"}):
-        with serve({"key": keys, "fault": [{"kind": "overloaded", "after": 1, **only}]}) as server:
+        with serve(
+            {"key": keys, "fault": [{"kind": "overloaded", "after": 1, **only}]}
+        ) as server:
             for _ in range(2):
                 assert ask("openai", server.url, key="k1", model="m1").status == 200
-            statuses = [ask("gemini", server.url, key="k2", model="m2").status for _ in range(3)]
+            statuses = [
+                ask("gemini", server.url, key="k2", model="m2").status for _ in range(3)
+            ]
             assert statuses == [200, 503, 503]
 
 

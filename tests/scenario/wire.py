@@ -105,7 +105,9 @@ class Outgoing:
     async def send(self, reply: Reply, is_head_only: bool = False) -> None:
         """Send a whole answer."""
         headers = (*reply.headers, ("content-length", str(len(reply.body))))
-        self._writer.write(_head(reply.status, headers) + (b"" if is_head_only else reply.body))
+        self._writer.write(
+            _head(reply.status, headers) + (b"" if is_head_only else reply.body)
+        )
         await self._writer.drain()
 
     async def begin(self, status: int, headers: Iterable[tuple[str, str]]) -> None:
@@ -128,7 +130,9 @@ class Outgoing:
     async def send_half(self, reply: Reply) -> None:
         """Promise a whole body, send half of it and hang up."""
         headers = (*reply.headers, ("content-length", str(len(reply.body))))
-        self._writer.write(_head(reply.status, headers) + reply.body[: len(reply.body) // 2])
+        self._writer.write(
+            _head(reply.status, headers) + reply.body[: len(reply.body) // 2]
+        )
         self.can_go_on = False
         await self._writer.drain()
 
@@ -136,12 +140,16 @@ class Outgoing:
         """Tear the connection down so that the caller sees a reset."""
         self.can_go_on = False
         connection = cast(socket.socket, self._writer.get_extra_info("socket"))
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.setsockopt(
+            socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+        )
         self._writer.transport.abort()
 
 
 def _head(status: int, headers: Iterable[tuple[str, str]]) -> bytes:
-    phrase = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else ""
+    phrase = (
+        HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else ""
+    )
     lines = [f"HTTP/1.1 {status} {phrase}", f"date: {formatdate(usegmt=True)}"]
     lines += [f"{name}: {value}" for name, value in headers]
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1", "replace")

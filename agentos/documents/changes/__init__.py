@@ -1,7 +1,11 @@
-"""What an implementer answers: whole files, edits and deletions, and which of them a design allows."""
+"""Read the answer of an implementer: whole files, edits and deletions.
+
+Begin with `parse.py`; `judgment.py` decides which changes a design allows. In these
+modules a row counts from 0 in the split text, and a line number counts from 1.
+"""
 
 from agentos.documents.changes.edits import EditRefused, apply_edits
-from agentos.documents.changes.judgement import Judgement, Refusal, judge
+from agentos.documents.changes.judgment import Judgment, Refusal, judge
 from agentos.documents.changes.model import (
     Change,
     Changes,
@@ -13,24 +17,33 @@ from agentos.documents.changes.model import (
     WholeFile,
 )
 from agentos.documents.changes.parse import parse_changes
-from agentos.documents.changes.paths import check_path
 from agentos.documents.changes.rendering import render_changes
-from agentos.documents.changes.sensitivity import is_sensitive, is_test
+from agentos.documents.changes.sensitivity import is_sensitive
+from agentos.documents.changes.test_files import (
+    PYTEST_MODULES,
+    is_named_as_test,
+    is_pytest_module,
+    is_test,
+)
+from agentos.state.path_rules import check_path
 
 __all__ = [
+    "PYTEST_MODULES",
     "Change",
     "Changes",
     "Deletion",
     "Edit",
     "EditRefused",
     "EditedFile",
-    "Judgement",
+    "Judgment",
     "Problem",
     "Refusal",
     "UnnamedBlock",
     "WholeFile",
     "apply_edits",
     "check_path",
+    "is_named_as_test",
+    "is_pytest_module",
     "is_sensitive",
     "is_test",
     "judge",

@@ -1,7 +1,9 @@
-"""Apply edits to a text: every section must be found exactly once, line by line, or nothing is changed.
+"""Apply edits to a text.
 
-Line ends do not count when lines are compared. Lines that stay keep their own; new ones get those of the lines they
-replace, so that a file with CR and LF stays one. Whether the last line of a file ends with a line feed does not change.
+Each SEARCH text must match whole lines of the file and occur exactly once; otherwise
+nothing changes. The comparison ignores line ends. Lines that stay keep theirs, and new
+lines take those of the lines they replace, so a file with CRLF keeps CRLF. A file
+without a line feed at its end stays without one.
 """
 
 from __future__ import annotations
@@ -9,17 +11,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
-from agentos.documents.changes.model import Edit
+from agentos.documents.changes.model import Edit, Rows
+from agentos.errors import AgentOSError
 
-_MOST_COUNTED = 20
-_MOST_COMPARED = 2_000
-_LONGEST_COMPARED = 200
-_ALIKE = 0.6
-_MOST_STARTS = 200
+_MAX_COUNTED = 20
+_MAX_SHOWN = 5
+_MAX_COMPARED = 2_000
+_MAX_LENGTH = 200
+_MAX_STARTS = 200
+_MIN_RATIO = 0.6
 
 
-class EditRefused(ValueError):
-    """A section that cannot be applied; `line` is where it stands in the answer."""
+class EditRefused(AgentOSError, ValueError):
+    """An edit that cannot be applied; `line` is where it begins in the answer."""
 
     def __init__(self, line: int, text: str) -> None:
         super().__init__(f"Line {line}: {text}")
@@ -27,7 +31,10 @@ class EditRefused(ValueError):
 
 
 def apply_edits(original: str, edits: Sequence[Edit]) -> str:
-    """Return the text with all edits applied in order; empty text stands for a file that does not exist."""
+    """Return the text with all edits applied in order.
+
+    An empty text stands for a file that does not exist.
+    """
     text = original
     for edit in edits:
         text = _apply(text, edit)
@@ -37,83 +44,149 @@ def apply_edits(original: str, edits: Sequence[Edit]) -> str:
 def _apply(text: str, edit: Edit) -> str:
     if not edit.search:
         if text:
-            raise EditRefused(edit.line, "an empty SEARCH is only for a new file; name the lines that are replaced")
+            raise EditRefused(
+                edit.line,
+                "an empty SEARCH is only for a new file; name the lines that are"
+                " replaced",
+            )
         return edit.replace
     has_end = text.endswith("\n")
-    rows = (text[:-1] if has_end else text).split("\n") if text else []
-    plain = [row.removesuffix("\r") for row in rows]
-    wanted = [row.removesuffix("\r") for row in edit.search.removesuffix("\n").split("\n")]
-    at = _find_once(plain, wanted, edit.line)
-    is_tail = not has_end and at + len(wanted) == len(rows)
-    # The last row of a file without a final line feed has no line end of its own: the row above tells.
-    near = range(max(0, at - is_tail), at + len(wanted))
-    ending = "\r" if any(len(rows[row]) != len(plain[row]) for row in near) else ""
-    new = [row.removesuffix("\r") + ending for row in edit.replace.split("\n")[:-1]]
-    rows[at : at + len(wanted)] = new
+    rows: list[str] = []
+    if text:
+        rows = text.removesuffix("\n").split("\n")
+    plain = _without_returns(rows)
+    search = edit.search.removesuffix("\n")
+    wanted = _without_returns(search.split("\n"))
+    start = _find_once(plain, wanted, edit.line)
+    end = start + len(wanted)
+    is_tail = not has_end and end == len(rows)
+    # The last line of a file without a final line feed has no line end of its own, so
+    # the line above it tells which one to use.
+    above = max(0, start - is_tail)
+    *new, _ = edit.replace.split("\n")
+    new = _without_returns(new)
+    if rows[above:end] != plain[above:end]:
+        new = [f"{row}\r" for row in new]
+    rows[start:end] = new
     if is_tail and rows:
         rows[-1] = rows[-1].removesuffix("\r")
-    return "\n".join(rows) + ("\n" if has_end and rows else "")
+    result = "\n".join(rows)
+    if has_end and rows:
+        result += "\n"
+    return result
 
 
-def _find_once(plain: Sequence[str], wanted: Sequence[str], line: int) -> int:
-    """Return the row where the wanted rows begin, if there is exactly one."""
+def _without_returns(rows: Rows) -> list[str]:
+    return [row.removesuffix("\r") for row in rows]
+
+
+def _find_once(plain: Rows, wanted: Rows, line: int) -> int:
+    """Return the row where the wanted rows begin, or raise `EditRefused`."""
     text = "\n".join(["", *plain, ""])
     pattern = "\n".join(["", *wanted, ""])
-    places: list[int] = []
-    place = text.find(pattern) if plain else -1
-    while place >= 0 and len(places) < _MOST_COUNTED:
-        places.append(place)
-        place = text.find(pattern, place + 1)
-    if len(places) == 1:
-        return text.count("\n", 0, places[0])
-    if places:
-        lines = ", ".join(str(text.count("\n", 0, place) + 1) for place in places[:5])
-        count = f"{len(places)} or more" if len(places) == _MOST_COUNTED else str(len(places))
-        more = ", ..." if len(places) > 5 else ""
-        hint = f"(lines {lines}{more} of the file); add neighbouring lines until it is found once"
-        raise EditRefused(line, f"the SEARCH text is found {count} times {hint}")
-    raise EditRefused(line, f"the SEARCH text is not found{_hint(plain, wanted)}")
+    found: list[int] = []
+    position = -1
+    if plain:
+        position = text.find(pattern)
+    while position >= 0 and len(found) < _MAX_COUNTED:
+        row = text.count("\n", 0, position)
+        found.append(row)
+        position = text.find(pattern, position + 1)
+    if not found:
+        hint = _hint(plain, wanted)
+        raise EditRefused(line, f"the SEARCH text is not found{hint}")
+    if len(found) == 1:
+        return found[0]
+    count = str(len(found))
+    if len(found) == _MAX_COUNTED:
+        count += " or more"
+    lines = ", ".join(str(row + 1) for row in found[:_MAX_SHOWN])
+    if len(found) > _MAX_SHOWN:
+        lines += ", ..."
+    raise EditRefused(
+        line,
+        f"the SEARCH text is found {count} times (lines {lines} of the file); add"
+        " neighbouring lines until it is found once",
+    )
 
 
-def _hint(plain: Sequence[str], wanted: Sequence[str]) -> str:
-    """Say where the text begins to differ, or which line comes nearest."""
+def _hint(plain: Rows, wanted: Rows) -> str:
+    """Say where the text begins to differ, or which line is most similar."""
     if not plain:
         return ": the file is empty or does not exist; use an empty SEARCH to make it"
-    starts = [n for n, row in enumerate(plain) if row == wanted[0]][:_MOST_STARTS]
-    if starts:
-        at = max(starts, key=lambda start: _same_rows(plain, wanted, start))
-        same = _same_rows(plain, wanted, at)
-        if at + same == len(plain):
-            return f": it matches up to line {at + same} of the file, where the file ends"
-        have = _show(plain[at + same])
-        return f": it matches from line {at + 1} of the file, until line {at + same + 1} has `{have}`"
-    first = next((row for row in wanted if row.strip()), "")
-    stripped = first.strip()
+    if wanted[0] in plain:
+        return _hint_difference(plain, wanted)
+    first = ""
+    for row in wanted:
+        first = row.strip()
+        if first:
+            break
     for number, row in enumerate(plain, 1):
-        if stripped and row.strip() == stripped:
-            return f": line {number} of the file differs from it only in spaces: `{_show(row)}`"
-    near = _nearest(plain, first)
-    return f"; the nearest line is line {near} of the file: `{_show(plain[near - 1])}`" if near else ""
+        if first and row.strip() == first:
+            return (
+                f": line {number} of the file differs from it only in spaces:"
+                f" `{_show(row)}`"
+            )
+    near = _find_similar(plain, first)
+    if not near:
+        return ""
+    shown = _show(plain[near - 1])
+    return f"; the nearest line is line {near} of the file: `{shown}`"
 
 
-def _same_rows(plain: Sequence[str], wanted: Sequence[str], start: int) -> int:
+def _hint_difference(plain: Rows, wanted: Rows) -> str:
+    """Say where the longest match of the first rows ends."""
+    longest = begin = tried = 0
+    for start, row in enumerate(plain):
+        if row != wanted[0]:
+            continue
+        tried += 1
+        if tried > _MAX_STARTS:
+            break
+        following = plain[start : start + _MAX_COMPARED]
+        same = _count_same(following, wanted)
+        if same > longest:
+            longest = same
+            begin = start
+    end = begin + longest
+    if end == len(plain):
+        return f": it matches up to line {end} of the file, where the file ends"
+    shown = _show(plain[end])
+    return (
+        f": it matches from line {begin + 1} of the file, until line {end + 1}"
+        f" has `{shown}`"
+    )
+
+
+def _count_same(plain: Rows, wanted: Rows) -> int:
     same = 0
-    while same < min(len(wanted), _MOST_COMPARED) and start + same < len(plain) and plain[start + same] == wanted[same]:
+    for have, want in zip(plain, wanted, strict=False):
+        if have != want:
+            break
         same += 1
     return same
 
 
-def _nearest(plain: Sequence[str], wanted: str) -> int:
-    """Return the number of the line most like the wanted one, 0 when none is."""
+def _find_similar(plain: Rows, wanted: str) -> int:
+    """Return the number of the line most similar to the wanted one, 0 if none is."""
     matcher = SequenceMatcher(None, autojunk=False)
-    matcher.set_seq2(wanted.strip()[:_LONGEST_COMPARED])
-    best, found = _ALIKE, 0
-    for number, row in enumerate(plain[:_MOST_COMPARED], 1):
-        matcher.set_seq1(row.strip()[:_LONGEST_COMPARED])
-        if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best and (ratio := matcher.ratio()) > best:
-            best, found = ratio, number
+    matcher.set_seq2(wanted[:_MAX_LENGTH])
+    best = _MIN_RATIO
+    found = 0
+    for number, row in enumerate(plain[:_MAX_COMPARED], 1):
+        matcher.set_seq1(row.strip()[:_MAX_LENGTH])
+        # The quick ratios are upper bounds, and far cheaper than the ratio itself.
+        if matcher.real_quick_ratio() <= best:
+            continue
+        if matcher.quick_ratio() <= best:
+            continue
+        ratio = matcher.ratio()
+        if ratio > best:
+            best = ratio
+            found = number
     return found
 
 
 def _show(row: str) -> str:
-    return row.strip()[:100]
+    shown = row.strip()
+    return shown[:100]

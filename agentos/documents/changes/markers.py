@@ -1,20 +1,52 @@
-"""Read the lines that name a file: `# File: src/a.py` in any comment style, as a heading, or in a fence's info."""
+"""Read the lines that name a file, such as `# File: src/a.py`.
+
+A marker may be a comment of any style, a heading, or part of a fence's info string.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
 
-_LONGEST_ROW = 20_000
-_LONGEST_REASON = 1_000
+_MAX_ROW = 20_000
+_MAX_REASON = 1_000
+_BLANK = " \t\r"
 _COMMENTS = (
-    *(("<!--", "-->"), ("/*", "*/"), ("(*", "*)"), ("{#", "#}"), ("{-", "-}"), ("//", ""), ("--", "")),
-    *(("#", ""), (";", ""), ("%", ""), ('"', '"'), ("'", "'"), ("!", "")),
+    ("<!--", "-->"),
+    ("/*", "*/"),
+    ("(*", "*)"),
+    ("{#", "#}"),
+    ("{-", "-}"),
+    ("//", ""),
+    ("--", ""),
+    ("#", ""),
+    (";", ""),
+    ("%", ""),
+    ('"', '"'),
+    ("'", "'"),
+    ("!", ""),
 )
 _HARMLESS_NOTES = frozenset(
     {
-        *("new", "new file", "create", "created", "add", "added", "modify", "modified", "update", "updated"),
-        *("change", "changed", "edit", "edited", "full", "complete", "whole", "whole file", "existing"),
+        "new",
+        "new file",
+        "create",
+        "created",
+        "add",
+        "added",
+        "modify",
+        "modified",
+        "update",
+        "updated",
+        "change",
+        "changed",
+        "edit",
+        "edited",
+        "full",
+        "complete",
+        "whole",
+        "whole file",
+        "existing",
     }
 )
 _PATH_KEYS = ("path", "file", "filename", "filepath")
@@ -30,7 +62,11 @@ class Verb(StrEnum):
 
 
 _VERBS = {
-    **dict.fromkeys(("file", "filename", "file name", "filepath", "file path"), Verb.FILE),
+    "file": Verb.FILE,
+    "filename": Verb.FILE,
+    "file name": Verb.FILE,
+    "filepath": Verb.FILE,
+    "file path": Verb.FILE,
     "edit": Verb.EDIT,
     "delete": Verb.DELETE,
 }
@@ -38,83 +74,106 @@ _VERBS = {
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """A line that names a file; `note` is what stands behind the path and does not belong to it."""
+    """A line that names a file; `note` is a remark after the path."""
 
     verb: Verb
     path: str
     note: str = ""
     is_marked: bool = True
-    """Whether comment signs, a heading or bold letters set it apart from prose, or backticks its path."""
+    """Whether a comment sign, a heading, bold type or backticks set it apart from
+    prose.
+    """
 
 
 def read_comment_marker(row: str) -> Marker | None:
-    """Return the marker in a comment of any style, as it stands inside a fence."""
+    """Return the marker in a comment of any style, as used inside a fence."""
     body = _uncomment(row)
-    return None if body is None else _read_marker(body, is_marked=True)
+    if body is None:
+        return None
+    return _read_marker(body, is_marked=True)
 
 
 def read_prose_marker(row: str) -> Marker | None:
-    """Return the marker in a line outside a fence: a comment, a heading, an entry of a list, bold or plain."""
-    if ":" not in row or len(row) > _LONGEST_ROW:
+    """Return the marker in a line outside a fence.
+
+    Such a line is a comment, a heading, a list item, bold or plain text.
+    """
+    if ":" not in row or len(row) > _MAX_ROW:
         return None
     body = _uncomment(row)
     if body is not None:
         return _read_marker(body, is_marked=True)
-    bare = row.strip(" \t\r")
+    bare = row.strip(_BLANK)
     for sign in ("- ", "* ", "+ "):
         bare = bare.removeprefix(sign).lstrip()
-    digits = bare[:4].lstrip("0123456789")
-    if bare[:1].isdigit() and digits.startswith((". ", ") ")):
-        bare = bare[bare.index(digits[0]) + 1 :].lstrip()
+    after_number = bare[:4].lstrip("0123456789")
+    if bare[:1].isdigit() and after_number.startswith((". ", ") ")):
+        _, _, bare = bare.partition(after_number[0])
+        bare = bare.lstrip()
     marker = _read_marker(bare, is_marked=bare.startswith("**"))
-    return None if marker is None or (" " in marker.path and not marker.is_marked) else marker
+    # A sentence may begin with "File:"; a path with spaces must be marked as one.
+    if marker and " " in marker.path and not marker.is_marked:
+        return None
+    return marker
 
 
 def read_comment_reason(row: str) -> str | None:
-    """Return the reason that a comment states, empty when it states none, None when it is another comment."""
+    """Return the reason in a comment, None if the row states no reason at all."""
     body = _uncomment(row)
-    return None if body is None else _read_reason(body)
+    if body is None:
+        return None
+    return _read_reason(body)
 
 
 def read_prose_reason(row: str) -> str | None:
     """Return the reason that a line outside a fence states, or None."""
     body = _uncomment(row)
-    return _read_reason(row.strip(" \t\r") if body is None else body)
+    if body is None:
+        body = row.strip(_BLANK)
+    return _read_reason(body)
 
 
 def is_note_harmless(note: str) -> bool:
-    """Tell whether words behind a path leave open that the block holds the whole file."""
+    """Tell whether a block with this note after its path may be the whole file."""
     return not note or note.strip("()[]:- ").casefold() in _HARMLESS_NOTES
 
 
 def read_info_path(info: str) -> str:
-    """Return the path in the info string of a fence, empty when it names none that a marker could hold."""
-    path = _find_info_path(info) if info and len(info) <= _LONGEST_ROW else ""
-    return "" if "`" in path else path
+    """Return the path in the info string of a fence, empty if it names none."""
+    if len(info) > _MAX_ROW:
+        return ""
+    path = _find_info_path(info)
+    # A marker could not quote such a path.
+    if "`" in path:
+        return ""
+    return path
 
 
 def _find_info_path(info: str) -> str:
-    for key in _PATH_KEYS if "=" in info else ():
-        place = f" {info}".find(f" {key}=")
-        if place >= 0:
-            value = info[place + len(key) + 1 :]
-            quote = value[:1]
-            return value[1:].partition(quote)[0] if quote in ("'", '"') and quote else value.split(" ", 1)[0]
-    first = info.split(" ", 1)[0]
-    if _is_path(first):
-        language, colon, path = first.partition(":")
-        return path if colon and language.isalnum() and _is_path(path) else first
-    return ""
-
-
-def clean_path(text: str) -> str:
-    """Return a path without the marks around it and without `./` before it."""
-    return split_note(text)[0]
+    for key in _PATH_KEYS:
+        _, found, value = f" {info}".partition(f" {key}=")
+        if not found:
+            continue
+        quote = value[:1]
+        if quote in ("'", '"'):
+            return value[1:].partition(quote)[0]
+        return value.partition(" ")[0]
+    first = info.partition(" ")[0]
+    if not _is_path(first):
+        return ""
+    language, colon, path = first.partition(":")
+    if colon and language.isalnum() and _is_path(path):
+        return path
+    return first
 
 
 def split_note(text: str) -> tuple[str, str]:
-    """Split what a marker says after its colon into the path and a note such as `(new)`."""
-    text = text.strip(" \t\r").strip("*").strip(" \t")
+    """Split the text after a marker's colon into a path and a note such as `(new)`.
+
+    The path loses the quotes around it and a leading `./`.
+    """
+    text = text.strip(_BLANK).strip("*")
+    text = text.strip(" \t")
     if text[:1] == "`" and "`" in text[1:]:
         path, _, note = text[1:].partition("`")
         return path, note.strip(" \t*")
@@ -124,29 +183,36 @@ def split_note(text: str) -> tuple[str, str]:
     if text.endswith(")") and " (" in text:
         text, _, note = text.rpartition(" (")
         note = f"({note}"
-    return text.rstrip(" \t").removeprefix("./"), note
+    path = text.rstrip(" \t").removeprefix("./")
+    return path, note
 
 
 def _is_path(word: str) -> bool:
-    if not word or (word[0] in "{.=" and "/" not in word):
+    has_slash = "/" in word
+    if not word or (word[0] in "{.=" and not has_slash):
         return False
-    if "/" in word or "\\" in word:
+    if has_slash or "\\" in word:
         return True
-    stem, dot, ending = word.rpartition(".")
-    return bool(dot and stem) and ending.isalnum() and len(ending) <= 8 and word.casefold() not in _NOT_PATHS
+    stem, _, ending = word.rpartition(".")
+    if not stem or word.casefold() in _NOT_PATHS:
+        return False
+    return ending.isalnum() and len(ending) <= 8
 
 
 def _uncomment(row: str) -> str | None:
-    """Return what a comment says, None when the row is no comment with a colon."""
-    if ":" not in row or len(row) > _LONGEST_ROW:
+    """Return the text of a comment, None if the row is no comment with a colon."""
+    if ":" not in row or len(row) > _MAX_ROW:
         return None
-    bare = row.lstrip("\ufeff").strip(" \t\r")
+    bare = row.lstrip("\ufeff").strip(_BLANK)
     for opening, closing in _COMMENTS:
-        if bare.startswith(opening):
-            body = bare[len(opening) :].lstrip(opening[-1]).strip(" \t")
-            if closing:
-                body = body.removesuffix(closing).rstrip(closing[0]).rstrip(" \t")
-            return body
+        if not bare.startswith(opening):
+            continue
+        body = bare.removeprefix(opening)
+        body = body.lstrip(opening[-1]).strip(" \t")
+        if closing:
+            body = body.removesuffix(closing)
+            body = body.rstrip(closing[0]).rstrip(" \t")
+        return body
     return None
 
 
@@ -156,26 +222,33 @@ def _read_marker(body: str, *, is_marked: bool) -> Marker | None:
     if verb is None or not rest:
         return None
     path, note = split_note(rest)
-    return Marker(verb, path, note, is_marked or rest.lstrip("* ").startswith("`"))
+    is_quoted = rest.lstrip("* ").startswith("`")
+    return Marker(verb, path, note, is_marked or is_quoted)
 
 
 def _read_reason(body: str) -> str | None:
     word, rest = _split_label(body)
-    return " ".join(rest.split())[:_LONGEST_REASON].rstrip() if word == "reason" else None
+    if word != "reason":
+        return None
+    reason = " ".join(rest.split())
+    return reason[:_MAX_REASON].rstrip()
 
 
 def _split_label(body: str) -> tuple[str, str]:
-    """Split `**File:** x` or `File: x` into the lowered word and the rest; two empty strings when there is none."""
-    if len(body) > _LONGEST_ROW:
+    """Split `**File:** x` or `File: x` into the lowered word and the rest.
+
+    Return two empty strings if there is no label.
+    """
+    if len(body) > _MAX_ROW:
         return "", ""
-    head, colon, rest = body[:16].partition(":")
+    head, colon, _ = body[:16].partition(":")
     if not colon:
         return "", ""
-    word = head.strip("* ").casefold()
     rest = body[len(head) + 1 :]
-    is_bold = head.startswith("**")
-    if is_bold and rest.startswith("**"):
-        rest = rest[2:]
-    elif is_bold:
-        rest = rest.rstrip(" \t\r").removesuffix("**")
-    return word, rest.strip(" \t\r")
+    if head.startswith("**"):
+        if rest.startswith("**"):
+            rest = rest[2:]
+        else:
+            rest = rest.rstrip(_BLANK).removesuffix("**")
+    word = head.strip("* ").casefold()
+    return word, rest.strip(_BLANK)

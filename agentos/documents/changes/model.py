@@ -1,15 +1,21 @@
-"""What an implementer answers, as data; positions do not count when two answers are compared."""
+"""The data of an implementer's answer.
+
+Line numbers do not count when two answers are compared.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-MOST_BYTES = 10_000_000
+Rows = Sequence[str]
+"""The lines of a text, without their line feeds."""
+MAX_BYTES = 10_000_000
 """The longest answer that is read."""
-MOST_FILE_BYTES = 1_000_000
-MOST_FILES = 500
-MOST_EDITS = 1_000
-"""How many sections all edits of an answer may have: each one costs a walk through its file."""
+MAX_FILE_BYTES = 1_000_000
+MAX_FILES = 500
+MAX_EDITS = 1_000
+"""Maximum number of edits in an answer: each one costs a walk through its file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +28,12 @@ class WholeFile:
     reason: str = ""
     """Why the file is needed although the design does not declare it."""
     is_cut: bool = False
-    """Whether the answer ends before the block does, so that the text may lack its end."""
+    """Whether the answer ends before the block does, so that text may be missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Lines to be found exactly once, and the lines that take their place; each ends with a line feed."""
+    """Lines to find exactly once and their replacement; each ends with a line feed."""
 
     search: str
     replace: str
@@ -36,7 +42,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class EditedFile:
-    """An existing file with the edits that make it new, in order."""
+    """An existing file and the edits to apply to it in order."""
 
     path: str
     edits: tuple[Edit, ...]
@@ -47,7 +53,7 @@ class EditedFile:
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """A file that is to be removed."""
+    """A file to remove."""
 
     path: str
     line: int = field(default=0, compare=False)
@@ -59,15 +65,23 @@ Change = WholeFile | EditedFile | Deletion
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What cannot be used of an answer; `text` names the line and says what to write instead."""
+    """A part of an answer that cannot be used.
+
+    `text` names the line and says what to write instead.
+    """
 
     line: int
     text: str
 
 
+def problem_at(line: int, text: str) -> Problem:
+    """Return a problem whose text begins with its line."""
+    return Problem(line, f"Line {line}: {text}")
+
+
 @dataclass(frozen=True, slots=True)
 class UnnamedBlock:
-    """A fenced block that names no file, and so counts as prose."""
+    """A fenced block that names no file and so counts as prose."""
 
     line: int
     info: str
@@ -75,7 +89,7 @@ class UnnamedBlock:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """An answer: what it changes in order, what is wrong with it, and which blocks belong to no file."""
+    """The changes of an answer in order, its problems, and its unnamed blocks."""
 
     changes: tuple[Change, ...] = ()
     problems: tuple[Problem, ...] = ()

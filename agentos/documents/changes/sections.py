@@ -1,35 +1,41 @@
-"""Read the sections of an edit: what is searched, and what replaces it.
+"""Read the sections of an edit: the lines to search for and their replacement.
 
-The three marks of a section, `<<<<<<< SEARCH`, `=======` and `>>>>>>> REPLACE`, begin in the first column and have
-the same length, seven or more. Lines with marks of another length are text: whoever edits a file that contains such a
-line writes the section with longer marks. A section with two dividing lines is refused, for nothing tells which of
-them divides.
+The three marks of a section, `<<<<<<< SEARCH`, `=======` and `>>>>>>> REPLACE`, begin
+in the first column and have the same length, seven or more. Marks of another length are
+text: to edit a file that contains such a line, write the section with longer marks. A
+section with two dividing lines is refused, because either of them could be the divider.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable
 
-from agentos.documents.changes.model import Edit, Problem
+from agentos.documents.changes.model import Edit, Problem, Rows, problem_at
 
 SEARCH = "<"
 DIVIDER = "="
 REPLACE = ">"
-SHORTEST = 7
-_TAILS = {SEARCH: " SEARCH", DIVIDER: "", REPLACE: " REPLACE"}
+MIN_LENGTH = 7
+_TAILS = {
+    SEARCH: " SEARCH",
+    DIVIDER: "",
+    REPLACE: " REPLACE",
+}
 
 
 def mark_length(row: str, kind: str) -> int:
-    """Return how long the mark of a kind is that a row consists of, 0 when it is none."""
-    if not row.startswith(kind * SHORTEST):
+    """Return the length of the mark that a row is, 0 if it is no mark of this kind."""
+    if not row.startswith(kind * MIN_LENGTH):
         return 0
-    rest = row.lstrip(kind)
-    return len(row) - len(rest) if rest.rstrip(" \t\r") == _TAILS[kind] else 0
+    tail = row.lstrip(kind)
+    if tail.rstrip(" \t\r") != _TAILS[kind]:
+        return 0
+    return len(row) - len(tail)
 
 
 def is_mark(row: str, kind: str) -> bool:
-    """Tell whether a row is a mark of a kind."""
+    """Tell whether a row is a mark of this kind."""
     return mark_length(row, kind) > 0
 
 
@@ -39,88 +45,102 @@ def make_mark(kind: str, length: int) -> str:
 
 
 class SectionMap:
-    """Where sections begin and end among the rows of a whole answer."""
+    """Where complete sections begin and end in a whole answer."""
 
-    def __init__(self, rows: Sequence[str], candidates: Iterable[int]) -> None:
-        self._starts: list[int] = []
-        self._lengths: dict[int, int] = {}
-        self._marks: dict[int, list[tuple[int, str]]] = {}
+    def __init__(self, rows: Rows, candidates: Iterable[int]) -> None:
+        self._sections: list[tuple[int, int]] = []
+        # The row of the last opening mark of each length.
+        opened: dict[int, int] = {}
         for number in candidates:
             row = rows[number].strip(" \t\r")
-            kind = row[:1]
-            length = mark_length(row, kind) if kind in (SEARCH, REPLACE) else 0
-            if length:
-                self._marks.setdefault(length, []).append((number, kind))
-            if length and kind == SEARCH:
-                self._starts.append(number)
-                self._lengths[number] = length
+            opening = mark_length(row, SEARCH)
+            if opening:
+                opened[opening] = number
+                continue
+            closing = mark_length(row, REPLACE)
+            if closing in opened:
+                start = opened.pop(closing)
+                self._sections.append((start, number))
+        # Sections with marks of different lengths may overlap.
+        self._sections.sort()
 
-    def next_section(self, row: int, before: int) -> tuple[int, int] | None:
-        """Return first and last row of the first whole section that begins at a row or below it, and before another."""
-        for at in range(bisect_left(self._starts, row), len(self._starts)):
-            start = self._starts[at]
+    def skip(self, row: int, before: int) -> int:
+        """Return the row after all sections that begin between two rows."""
+        while True:
+            index = bisect_left(self._sections, (row, 0))
+            if index == len(self._sections):
+                return row
+            start, end = self._sections[index]
             if start >= before:
-                return None
-            marks = self._marks[self._lengths[start]]
-            following = bisect_right(marks, (start, SEARCH))
-            if following < len(marks) and marks[following][1] == REPLACE:
-                return start, marks[following][0]
-        return None
+                return row
+            row = end + 1
 
 
-def read_sections(rows: Sequence[str], first_line: int) -> tuple[tuple[Edit, ...], tuple[Problem, ...]]:
-    """Return the edits in rows of which the first has this line number, and what is wrong with the rest."""
+def read_sections(rows: Rows, first_line: int) -> list[Edit] | Problem:
+    """Return the edits in some rows, or the first problem with them.
+
+    `first_line` is the line number of the first row.
+    """
     edits: list[Edit] = []
-    problems: list[Problem] = []
-    strays = 0
-    start, length = -1, 0
-    dividers: list[int] = []
-    for number, row in enumerate(rows):
-        opens = mark_length(row, SEARCH)
-        if start < 0 and not opens:
-            if row.strip():
-                strays += 1
-                if strays == 1:
-                    problems.append(_stray(first_line + number))
-        elif opens and (start < 0 or opens == length):
-            if start >= 0:
-                problems.append(_unfinished(first_line + start, length))
-            start, length, dividers = number, opens, []
-        elif mark_length(row, DIVIDER) == length:
-            dividers.append(number)
-        elif mark_length(row, REPLACE) == length:
-            if len(dividers) == 1:
-                middle = dividers[0]
-                edits.append(
-                    Edit(_join(rows[start + 1 : middle]), _join(rows[middle + 1 : number]), first_line + start)
+    start = 0
+    length = 0
+    # The rows of the open section, split at its dividing lines; empty between sections.
+    parts: list[list[str]] = []
+    for line, row in enumerate(rows, first_line):
+        opening = mark_length(row, SEARCH)
+        if not parts:
+            if opening:
+                start = line
+                length = opening
+                parts = [[]]
+            elif row.strip():
+                return problem_at(
+                    line,
+                    "stands outside the sections of the edit; put explanations outside"
+                    " the block.",
                 )
-            else:
-                problems.append(_undivided(first_line + start, length, len(dividers)))
-            start = -1
-    if start >= 0:
-        problems.append(_unfinished(first_line + start, length))
-    return tuple(edits), tuple(problems)
+        elif opening == length:
+            return _unfinished(start, length)
+        elif mark_length(row, DIVIDER) == length:
+            parts.append([])
+        elif mark_length(row, REPLACE) == length:
+            if len(parts) != 2:
+                return _undivided(start, length, len(parts) - 1)
+            search, replace = map(_join, parts)
+            edits.append(Edit(search, replace, start))
+            parts = []
+        else:
+            parts[-1].append(row)
+    if parts:
+        return _unfinished(start, length)
+    return edits
 
 
-def _join(rows: Sequence[str]) -> str:
+def _join(rows: Rows) -> str:
     return "".join(f"{row}\n" for row in rows)
 
 
-def _stray(line: int) -> Problem:
-    return Problem(line, f"Line {line}: stands outside the sections of the edit; put explanations outside the block.")
+def _show_mark(kind: str, length: int) -> str:
+    mark = make_mark(kind, length)
+    return mark[:60]
 
 
 def _unfinished(line: int, length: int) -> Problem:
-    end = make_mark(REPLACE, length)[:60]
-    return Problem(line, f"Line {line}: the section has no end; close it with `{end}`.")
+    end = _show_mark(REPLACE, length)
+    return problem_at(line, f"the section has no end; close it with `{end}`.")
 
 
 def _undivided(line: int, length: int, dividers: int) -> Problem:
     if not dividers:
-        divider = make_mark(DIVIDER, length)[:60]
-        return Problem(
-            line, f"Line {line}: the section has no line `{divider}` between what is searched and what replaces it."
+        divider = _show_mark(DIVIDER, length)
+        return problem_at(
+            line,
+            f"the section has no line `{divider}` between what is searched and what"
+            " replaces it.",
         )
-    longer = make_mark(SEARCH, length + 2)[:60]
-    text = f"Line {line}: the section has {dividers} dividing lines; write all its marks longer, as `{longer}`."
-    return Problem(line, text)
+    longer = _show_mark(SEARCH, length + 2)
+    return problem_at(
+        line,
+        f"the section has {dividers} dividing lines; write all its marks longer, as"
+        f" `{longer}`.",
+    )

@@ -1,8 +1,11 @@
-"""A low-level design: its twelve sections as data, the mechanical rules, and its final form."""
+"""Low-level designs: parse the twelve sections, check them, write the final form.
+
+Begin with `model`, then `parse` and `check`.
+"""
 
 from agentos.documents.lld.check import check_lld, check_plan
 from agentos.documents.lld.coverage import coverage
-from agentos.documents.lld.final import finalise_lld, lld_status
+from agentos.documents.lld.final import finalize_lld, status_of
 from agentos.documents.lld.model import (
     DeclaredFile,
     DoneItem,
@@ -13,7 +16,7 @@ from agentos.documents.lld.model import (
     LldScenario,
     LldSection,
 )
-from agentos.documents.lld.parse import build_lld, parse_lld, render_lld
+from agentos.documents.lld.parse import parse_lld
 from agentos.documents.lld.paths import ListedTree, Tree
 from agentos.documents.lld.titles import SECTION_TITLES
 from agentos.documents.wrapping import unwrap
@@ -30,13 +33,11 @@ __all__ = [
     "LldScenario",
     "LldSection",
     "Tree",
-    "build_lld",
     "check_lld",
     "check_plan",
     "coverage",
-    "finalise_lld",
-    "lld_status",
+    "finalize_lld",
     "parse_lld",
-    "render_lld",
+    "status_of",
     "unwrap",
 ]

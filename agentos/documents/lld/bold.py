@@ -1,57 +1,74 @@
-"""Take a line in bold for a heading where it stands for a section that has none."""
+"""Turn bold lines that open a section into headings."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
 
 from agentos.documents.lld.titles import read_label
-from agentos.documents.markdown import Kind, Line
+from agentos.documents.markdown import Kind, Lines
 
-_LONGEST = 120
+_BOLD = re.compile(r"\*\*(?=\d)([^|*]{1,114}[^|*#\s])\*\*:?\s*")
 _FEW = 3
 
 
-def promote_bold(lines: tuple[Line, ...]) -> tuple[Line, ...]:
-    """Return the lines with `**3. Requirements**` as a heading, unless section 3 has a heading already.
+def promote_bold(lines: Lines) -> Lines:
+    """Return the lines with `**3. Requirements**` as a heading.
 
-    Where several sections are written so, `**2.1 Files Changed**` is one as well.
+    A section that already has a heading is left alone. If several sections are in bold,
+    `**2.1 Files Changed**` becomes a heading too.
     """
-    bold = [
-        (index, title) for index, line in enumerate(lines) if line.text[:2] == "**" and (title := _bold_title(line))
-    ]
+    bold = _find_bold(lines)
     if not bold:
         return lines
-    known = _known(lines)
+    known = _find_known(lines)
     levels: dict[int, int] = {}
-    for index, title in bold:
+    for index, title in bold.items():
         label = read_label(title)
-        if label.whole_number and label.section and label.section not in known:
-            known |= {label.section, label.whole_number}
+        number = label.whole_number
+        section = label.section
+        if not number or not section:
+            continue
+        if section not in known:
+            known.add(section)
+            known.add(number)
             levels[index] = 2
     if len(levels) >= _FEW:
-        levels |= {index: 3 for index, title in bold if "." in read_label(title).number}
-    if not levels:
-        return lines
+        for index, title in bold.items():
+            label = read_label(title)
+            if "." in label.number:
+                levels[index] = 3
     changed = list(lines)
-    for index, title in bold:
-        if index in levels:
-            changed[index] = lines[index]._replace(text=title, kind=Kind.HEADING, level=levels[index])
+    for index, level in levels.items():
+        changed[index] = lines[index]._replace(
+            text=bold[index], kind=Kind.HEADING, level=level
+        )
     return tuple(changed)
 
 
-def _bold_title(line: Line) -> str:
-    """Return what a line says that is in bold from end to end and begins with a number, else nothing."""
-    if line.kind is not Kind.TEXT or len(line.text) > _LONGEST:
-        return ""
-    row = line.text.rstrip().removesuffix(":")
-    title = row[2:-2]
-    if len(row) < 5 or not row.endswith("**") or title != title.strip() or title[-1:] in ("#", "*"):
-        return ""
-    return title if title[:1].isdigit() and "|" not in title and "**" not in title else ""
+def _find_bold(lines: Lines) -> dict[int, str]:
+    """Return the lines that are entirely bold and begin with a number."""
+    found = {}
+    for index, line in enumerate(lines):
+        if not line.is_text:
+            continue
+        match = _BOLD.fullmatch(line.text)
+        if match:
+            found[index] = match[1]
+    return found
 
 
-def _known(lines: Sequence[Line]) -> set[int]:
-    """Return the sections that headings open; words alone tell only high up, since `Tests` may head a checklist."""
-    heads = (line for line in lines if line.kind is Kind.HEADING and line.level <= 4)
-    labels = [label for line in heads if (label := read_label(line.text)).whole_number or line.level <= 2]
-    return {number for label in labels for number in (label.section, label.whole_number) if number}
+def _find_known(lines: Lines) -> set[int]:
+    """Return the sections that have a heading.
+
+    Below the second level only numbers count: `Tests` may be the title of a checklist.
+    """
+    known = set()
+    for line in lines:
+        if not 0 < line.level <= 4:
+            continue
+        label = read_label(line.text)
+        number = label.whole_number
+        if number or line.level <= 2:
+            known.add(label.section or 0)
+            known.add(number)
+    return known

@@ -1,19 +1,40 @@
-"""The mechanical rules that every design must pass before a reviewer sees it."""
+"""Check the rules that every design must pass before a reviewer sees it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable
 
-from agentos.documents.blocks import Grid
-from agentos.documents.findings import Category, Finding, Tier, without_repeats
-from agentos.documents.hazards import find_placeholder, find_placeholders, find_secrets, is_sample_path, is_soft
+from agentos.documents.cutoff import find_cut_row
+from agentos.documents.findings import (
+    Category,
+    Finding,
+    Findings,
+    Tier,
+    quality_finding,
+    shorten,
+    without_repeats,
+)
+from agentos.documents.hazards import (
+    find_placeholder,
+    find_placeholders,
+    find_secrets,
+    is_sample_path,
+    is_soft,
+)
 from agentos.documents.issue import Issue
+from agentos.documents.lld.completeness import (
+    check_echo,
+    check_revision,
+    find_cut,
+    last_line,
+)
 from agentos.documents.lld.coverage import coverage
 from agentos.documents.lld.model import Lld
 from agentos.documents.lld.paths import Tree, check_paths
 from agentos.documents.lld.titles import SECTION_TITLES
-from agentos.documents.lld.wholeness import check_echo, check_revision, cut_row, find_cut
-from agentos.documents.words import WordIndex, keywords, normalise, share
+from agentos.documents.tables import tables
+from agentos.documents.words import WordIndex, keywords, normalize, share
 
 MAX_BYTES = 400_000
 MAX_REQUIREMENTS = 400
@@ -22,205 +43,286 @@ _ALIKE = 0.6
 _NOTHING = frozenset({"", "-", "—", "\u2013", "...", "…", "n/a", "none", "?"})
 
 
-def check_lld(lld: Lld, issue: Issue, previous: Lld | None, tree: Tree | None = None) -> tuple[Finding, ...]:
-    """Return what the mechanical rules find, heaviest first; empty when all rules hold.
+def check_lld(
+    lld: Lld, issue: Issue, previous: Lld | None, tree: Tree | None = None
+) -> tuple[Finding, ...]:
+    """Return the findings of the rules, the most severe first.
 
-    Every text names the line that it is about. With a tree, the declared paths are looked up in the repository.
+    Every finding names its line. With a tree, the declared paths are looked up in the
+    repository.
     """
     if len(lld.text) > MAX_BYTES:
         return tuple(_check_size(lld))
-    return without_repeats(
-        [
-            *_check_size(lld),
-            *_check_whole(lld),
-            *_check_sections(lld),
-            *(check_revision(lld, previous) if previous else ()),
-            *_check_tables(lld),
-            *_check_decisions(lld),
-            *_check_scenarios(lld),
-            *_check_coverage(lld),
-            *_check_criteria(lld, issue),
-            *_check_placeholders(lld, issue),
-            *_check_secrets(lld),
-            *check_paths(lld.files, tree, issue.text),
-            *check_echo(lld, issue),
-        ]
+    lost: Iterable[Finding] = ()
+    if previous:
+        lost = check_revision(lld, previous)
+    findings = itertools.chain(
+        _check_size(lld),
+        _check_whole(lld),
+        _check_sections(lld),
+        lost,
+        _check_tables(lld),
+        _check_decisions(lld),
+        _check_scenarios(lld),
+        _check_coverage(lld),
+        _check_criteria(lld, issue),
+        _check_placeholders(lld, issue),
+        _check_secrets(lld),
+        check_paths(lld.files, tree, issue.text),
+        check_echo(lld, issue),
     )
+    return without_repeats(findings)
 
 
 def check_plan(lld: Lld) -> tuple[Finding, ...]:
-    """Return what is wrong with the tables from which a design is built: files and scenarios."""
-    return without_repeats([*_check_tables(lld), *_check_scenarios(lld)])
+    """Return the findings about the tables that an implementation needs."""
+    findings = itertools.chain(_check_tables(lld), _check_scenarios(lld))
+    return without_repeats(findings)
 
 
-def _quality(id: str, section: str, line: int, text: str, tier: Tier = Tier.HIGH) -> Finding:
-    return Finding(id, tier, Category.QUALITY, section, f"Line {line}: {text}")
+def _check_size(lld: Lld) -> Findings:
+    size = len(lld.text)
+    if size > MAX_BYTES:
+        text = (
+            f"the design has {size} characters; over {MAX_BYTES} nobody can"
+            " review it. Split the issue."
+        )
+        line = lld.text.count("\n", 0, MAX_BYTES) + 1
+        yield quality_finding("size", "", line, text)
+    count = len(lld.requirements)
+    if count > MAX_REQUIREMENTS:
+        text = (
+            f"{count} requirements; more than {MAX_REQUIREMENTS} are"
+            " several issues, not one."
+        )
+        line = lld.requirements[MAX_REQUIREMENTS].line
+        yield quality_finding("size-requirements", "3", line, text)
 
 
-def _check_size(lld: Lld) -> Iterator[Finding]:
-    if len(lld.text) > MAX_BYTES:
-        text = f"the design has {len(lld.text)} characters; over {MAX_BYTES} nobody can review it. Split the issue."
-        yield _quality("size", "", lld.text.count("\n", 0, MAX_BYTES) + 1, text)
-    if len(lld.requirements) > MAX_REQUIREMENTS:
-        text = f"{len(lld.requirements)} requirements; more than {MAX_REQUIREMENTS} are several issues, not one."
-        yield _quality("size-requirements", "3", lld.requirements[MAX_REQUIREMENTS].line, text)
-
-
-def _check_whole(lld: Lld) -> Iterator[Finding]:
+def _check_whole(lld: Lld) -> Findings:
     cut = find_cut(lld)
     if cut:
-        yield _quality("truncated", section_at(lld, cut[0]), cut[0], f"the design is cut off: {cut[1]}.")
+        line, why = cut
+        section = _section_at(lld, line)
+        text = f"the design is cut off: {why}."
+        yield quality_finding("truncated", section, line, text)
     if not lld.title:
-        yield _quality("title", "", lld.lines[0].number if lld.lines else 1, "the design has no title.")
-    if 1 in lld.sections and not lld.status:
-        text = "section 1 has no line `* **Status:** Draft`."
-        yield _quality("no-status", "1", lld.sections[1].line, text)
+        first = lld.parts[0]
+        text = "the design has no title."
+        yield quality_finding("title", "", first.line, text)
+    text = "section 1 has no line `* **Status:** Draft`."
+    yield from _require(lld, "1", lld.status, "no-status", text)
 
 
-def _check_sections(lld: Lld) -> Iterator[Finding]:
+def _require(lld: Lld, section: str, content: object, id: str, text: str) -> Findings:
+    """Yield a finding if a section exists but lacks content that it must have."""
+    if content:
+        return
+    number, _, _ = section.partition(".")
+    whole = lld.sections.get(int(number))
+    if whole:
+        yield quality_finding(id, section, whole.line, text)
+
+
+def _check_sections(lld: Lld) -> Findings:
     for number, title in SECTION_TITLES.items():
         section = lld.sections.get(number)
         if section is None:
             text = f"section {number} ({title}) is missing; it belongs here."
-            yield _quality(f"missing-section-{number}", str(number), _place_of(lld, number), text)
+            yield quality_finding(
+                f"missing-section-{number}", str(number), _line_for(lld, number), text
+            )
         elif section.is_empty:
             text = f"section {number} ({title}) is empty."
-            yield _quality(f"empty-section-{number}", str(number), section.line, text)
-    for number, line in zip(lld.repeated_sections, lld.repeated_lines, strict=False):
-        yield _quality(f"repeated-section-{number}", str(number), line, f"section {number} occurs twice.")
-    before = 0
-    for number in sorted(lld.sections, key=lambda number: lld.sections[number].line):
-        if number < before:
-            text = f"section {number} stands after section {before}; keep the order of the numbers."
-            yield _quality("section-order", str(number), lld.sections[number].line, text)
-        before = max(before, number)
+            yield quality_finding(
+                f"empty-section-{number}", str(number), section.line, text
+            )
+    repeated = zip(lld.repeated_sections, lld.repeated_lines, strict=True)
+    for number, line in repeated:
+        text = f"section {number} occurs twice."
+        yield quality_finding(f"repeated-section-{number}", str(number), line, text)
+    starts = {}
+    for number, section in lld.sections.items():
+        starts[section.line] = number
+    highest = 0
+    for line, number in sorted(starts.items()):
+        if number < highest:
+            text = (
+                f"section {number} stands after section {highest}; keep the order of"
+                " the numbers."
+            )
+            yield quality_finding("section-order", str(number), line, text)
+        highest = max(highest, number)
 
 
-def _place_of(lld: Lld, number: int) -> int:
+def _line_for(lld: Lld, number: int) -> int:
     """Return the line before which a missing section belongs."""
-    later = [section.line for other, section in lld.sections.items() if other > number]
-    last = lld.lines[-1].number if lld.lines else 1
-    return min(later, default=lld.log.line if lld.log else last)
+    line = last_line(lld)
+    if lld.log:
+        line = lld.log.line
+    for other, section in lld.sections.items():
+        if other > number:
+            line = min(line, section.line)
+    return line
 
 
-def _check_tables(lld: Lld) -> Iterator[Finding]:
-    cut = cut_row(lld)
+def _check_tables(lld: Lld) -> Findings:
+    cut = find_cut_row(lld.lines)
     for number, line in lld.ragged_tables:
-        if line != cut:
-            text = "a table row has not as many cells as its header."
-            yield _quality(f"table-{number}", str(number), line, text)
-    if 10 in lld.sections and not lld.scenarios:
-        yield _quality("no-scenarios", "10.1", lld.sections[10].line, "section 10.1 has no table of test scenarios.")
-    if 2 in lld.sections and not lld.files:
-        yield _quality("no-files", "2.1", lld.sections[2].line, "section 2.1 has no table of changed files.")
+        if line == cut:
+            continue
+        text = "a table row has not as many cells as its header."
+        yield quality_finding(f"table-{number}", str(number), line, text)
+    text = "section 10.1 has no table of test scenarios."
+    yield from _require(lld, "10.1", lld.scenarios, "no-scenarios", text)
+    text = "section 2.1 has no table of changed files."
+    yield from _require(lld, "2.1", lld.files, "no-files", text)
 
 
-def _check_decisions(lld: Lld) -> Iterator[Finding]:
-    if 2 in lld.sections and not lld.decisions:
-        text = "section 2.7 has no table of architecture decisions (Decision, Options Considered, Choice, Rationale)."
-        yield _quality("no-decisions", "2.7", lld.sections[2].line, text)
+def _check_decisions(lld: Lld) -> Findings:
+    text = (
+        "section 2.7 has no table of architecture decisions (Decision, Options"
+        " Considered, Choice, Rationale)."
+    )
+    yield from _require(lld, "2.7", lld.decisions, "no-decisions", text)
     for row in lld.decisions:
-        if _says_nothing(row.rationale):
-            name = normalise(row.decision[:80]).replace(" ", "-") or "unnamed"
-            text = f"the decision {_short(row.decision or 'without a name', 60)!r} has no rationale."
-            yield _quality(f"no-rationale-{name}", "2.7", row.line, text)
+        if not _is_blank(row.rationale):
+            continue
+        words = normalize(row.decision[:80])
+        name = words.replace(" ", "-") or "unnamed"
+        decision = shorten(row.decision or "without a name", 60)
+        text = f"the decision {decision!r} has no rationale."
+        yield quality_finding(f"no-rationale-{name}", "2.7", row.line, text)
 
 
-def _check_scenarios(lld: Lld) -> Iterator[Finding]:
-    seen: set[str] = set()
+def _check_scenarios(lld: Lld) -> Findings:
+    seen = set()
     for scenario in lld.scenarios:
-        name = scenario.id or "empty"
-        if scenario.id in seen or not scenario.id:
-            text = f"scenario id {scenario.id!r} is empty or used twice."
-            yield _quality(f"scenario-id-{name}", "10.1", scenario.line, text)
-        seen.add(scenario.id)
-        if _says_nothing(scenario.expected):
+        id = scenario.id
+        name = id or "empty"
+        if id in seen or not id:
+            text = f"scenario id {id!r} is empty or used twice."
+            yield quality_finding(f"scenario-id-{name}", "10.1", scenario.line, text)
+        seen.add(id)
+        if _is_blank(scenario.expected):
             text = f"scenario {name} has no expected result."
-            yield _quality(f"no-expected-{name}", "10.1", scenario.line, text)
+            yield quality_finding(f"no-expected-{name}", "10.1", scenario.line, text)
 
 
-def _says_nothing(cell: str) -> bool:
-    return cell.strip("*_` .").casefold() in _NOTHING or cell.strip() in _NOTHING
+def _is_blank(cell: str) -> bool:
+    """Tell whether a cell holds nothing, or a sign such as a dash that stands for it."""
+    if cell.strip() in _NOTHING:
+        return True
+    bare = cell.strip("*_` .")
+    return bare.casefold() in _NOTHING
 
 
-def _check_coverage(lld: Lld) -> Iterator[Finding]:
-    if 3 in lld.sections and not lld.requirements:
-        yield _quality("no-requirements", "3", lld.sections[3].line, "section 3 has no numbered requirements.")
-    seen: set[str] = set()
+def _check_coverage(lld: Lld) -> Findings:
+    text = "section 3 has no numbered requirements."
+    yield from _require(lld, "3", lld.requirements, "no-requirements", text)
+    lines: dict[str, int] = {}
     for requirement in lld.requirements:
-        if requirement.id in seen:
-            text = f"the id {requirement.id} is used twice."
-            yield _quality(f"repeated-requirement-{requirement.id}", "3", requirement.line, text)
-        seen.add(requirement.id)
-    lines = {requirement.id: requirement.line for requirement in lld.requirements}
+        id = requirement.id
+        line = requirement.line
+        if id in lines:
+            text = f"the id {id} is used twice."
+            yield quality_finding(f"repeated-requirement-{id}", "3", line, text)
+        lines[id] = line
     for row in coverage(lld):
-        if not row.covered:
-            text = f"no scenario tests {row.requirement}: {_short(row.text)}"
-            yield _quality(f"uncovered-{row.requirement}", "10.1", lines[row.requirement], text)
+        if row.covered:
+            continue
+        id = row.requirement
+        text = f"no scenario tests {id}: {shorten(row.text)}"
+        yield quality_finding(f"uncovered-{id}", "10.1", lines[id], text)
     for scenario in lld.scenarios:
-        unknown = [name for name in scenario.requirements if name not in seen]
-        if unknown:
-            text = f"scenario {scenario.id} cites {_short(', '.join(unknown))}, which section 3 does not have."
-            yield _quality(f"unknown-requirement-{scenario.id}", "10.1", scenario.line, text)
+        unknown = [name for name in scenario.requirements if name not in lines]
+        if not unknown:
+            continue
+        id = scenario.id
+        cited = shorten(", ".join(unknown))
+        text = f"scenario {id} cites {cited}, which section 3 does not have."
+        yield quality_finding(f"unknown-requirement-{id}", "10.1", scenario.line, text)
 
 
-def _check_criteria(lld: Lld, issue: Issue) -> Iterator[Finding]:
-    index = WordIndex([requirement.text for requirement in lld.requirements])
-    line = lld.sections[3].line if 3 in lld.sections else _place_of(lld, 3)
+def _check_criteria(lld: Lld, issue: Issue) -> Findings:
+    texts = [requirement.text for requirement in lld.requirements]
+    index = WordIndex(texts)
+    line = _line_for(lld, 3)
+    section = lld.sections.get(3)
+    if section:
+        line = section.line
     lookups = 0
     for number, criterion in enumerate(issue.criteria, 1):
         if index.exact(criterion) is not None:
             continue
         lookups += 1
-        nearest = index.nearest(criterion) if lookups <= _FUZZY_LOOKUPS else None
-        if nearest is None or share(keywords(criterion), index.words[nearest[0]]) < _ALIKE:
-            text = f"acceptance criterion {number} is no requirement of the design: {_short(criterion)}"
-            yield _quality(f"criterion-{number}-absent", "3", line, text)
+        # Comparing words is slow, and an issue may have thousands of criteria.
+        if lookups <= _FUZZY_LOOKUPS and _is_required(criterion, index):
+            continue
+        text = (
+            f"acceptance criterion {number} is no requirement of the design:"
+            f" {shorten(criterion)}"
+        )
+        yield quality_finding(f"criterion-{number}-absent", "3", line, text)
 
 
-def _check_placeholders(lld: Lld, issue: Issue) -> Iterator[Finding]:
-    quoted = [normalise(text) for text in _said(issue) if find_placeholder(text)]
+def _is_required(criterion: str, index: WordIndex) -> bool:
+    nearest = index.nearest(criterion)
+    if nearest is None:
+        return False
+    position, _ = nearest
+    words = keywords(criterion)
+    return share(words, index.words[position]) >= _ALIKE
+
+
+def _check_placeholders(lld: Lld, issue: Issue) -> Findings:
+    said = list(issue.criteria)
+    said.extend(requirement.text for requirement in issue.requirements)
+    quoted = [normalize(text) for text in said if find_placeholder(text)]
     for number, section in lld.sections.items():
         rows = {line.number: line.text for line in section.lines}
         for line, word in find_placeholders(section.lines):
-            is_quoted = any(text in normalise(rows[line][:4000]) for text in quoted)
-            if not is_quoted and not (is_soft(word) and word in issue.text):
+            # Words that the issue itself uses are allowed.
+            if is_soft(word) and word in issue.text:
+                continue
+            text = rows[line][:4000]
+            words = normalize(text)
+            if not any(quote in words for quote in quoted):
                 yield _placeholder(number, line, word)
-        for block in section.blocks:
-            for row, line in zip(block.rows, block.row_lines, strict=False) if isinstance(block, Grid) else ():
-                if any(cell in ("...", "…") for cell in row):
+        for table in tables(section.lines):
+            for line, row in table.numbered_rows():
+                if "..." in row or "…" in row:
                     yield _placeholder(number, line, "...")
-    for change in lld.files:
-        if is_sample_path(change.path):
-            yield _placeholder(2, change.line, change.path)
-
-
-def _said(issue: Issue) -> list[str]:
-    return [*issue.criteria, *(requirement.text for requirement in issue.requirements)]
+    for file in lld.files:
+        if is_sample_path(file.path):
+            yield _placeholder(2, file.line, file.path)
 
 
 def _placeholder(section: int, line: int, word: str) -> Finding:
-    text = f"the placeholder {_short(word, 60)!r} was left in."
-    return _quality(f"placeholder-{section}", str(section), line, text)
+    shown = shorten(word, 60)
+    text = f"the placeholder {shown!r} was left in."
+    return quality_finding(f"placeholder-{section}", str(section), line, text)
 
 
-def _check_secrets(lld: Lld) -> Iterator[Finding]:
+def _check_secrets(lld: Lld) -> Findings:
     found = find_secrets(lld.text)
-    if found:
-        line = lld.text.count("\n", 0, found[0][0]) + 1
-        text = (
-            f"Line {line}: the design contains something that looks like a credential; it must name where the "
-            "credential is kept, never the credential."
-        )
-        yield Finding("secret", Tier.BLOCKING, Category.SECURITY, "", text)
+    if not found:
+        return
+    position, _ = found[0]
+    line = lld.text.count("\n", 0, position) + 1
+    text = (
+        f"Line {line}: the design contains something that looks like a credential;"
+        " it must name where the credential is kept, never the credential."
+    )
+    yield Finding("secret", Tier.BLOCKING, Category.SECURITY, "", text)
 
 
-def section_at(lld: Lld, line: int) -> str:
+def _section_at(lld: Lld, line: int) -> str:
     """Return the number of the section that a line belongs to."""
-    before = [number for number, section in lld.sections.items() if section.line <= line]
-    return str(max(before, key=lambda number: lld.sections[number].line)) if before else ""
-
-
-def _short(text: str, limit: int = 160) -> str:
-    flat = " ".join(text[: 2 * limit].split())
-    return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
+    found = ""
+    start = 0
+    for number, section in lld.sections.items():
+        if start < section.line <= line:
+            found = str(number)
+            start = section.line
+    return found

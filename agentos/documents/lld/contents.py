@@ -1,10 +1,10 @@
-"""Read what the sections of a design hold: files, decisions, requirements, risks, the definition of done."""
+"""Read the sections of a design: files, decisions, requirements, risks, checklists."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator
 
-from agentos.documents.blocks import Entry, Grid, Listing, Part, Prose
 from agentos.documents.headings import plain, split_label
 from agentos.documents.issue import Question
 from agentos.documents.lld.model import (
@@ -15,194 +15,261 @@ from agentos.documents.lld.model import (
     LldRisk,
     LldSection,
 )
-from agentos.documents.tables import MOST_COLUMNS, Table
+from agentos.documents.markdown import Section, items
+from agentos.documents.tables import Table, tables
 from agentos.documents.words import code_spans
 
-_PREFIXES = {"R": "R", "REQ": "R", "REQUIREMENT": "R", "FR": "FR", "NFR": "NFR", "AC": "AC"}
-_STATES = ("draft", "approved", "proposed", "in review", "under review", "blocked", "final", "ready")
+_PREFIXES = {
+    "": "R",
+    "R": "R",
+    "REQ": "R",
+    "REQUIREMENT": "R",
+    "FR": "FR",
+    "NFR": "NFR",
+    "AC": "AC",
+}
+_ID = re.compile(r"([A-Za-z]*)[-_ ]*([0-9]{1,7})")
+_OWN_ID = re.compile(
+    r"[*`\[( ]*([A-Za-z]+[-_ ]*[0-9]{1,7})"
+    r"(?=[*`)\]]|[:.\-—\u2013]| [*`)\] ]*[:.\-—\u2013])"
+)
+_RISK = ("risk", "impact", "likelihood", "mitigation")
+_STATES = (
+    "draft",
+    "approved",
+    "proposed",
+    "in review",
+    "under review",
+    "blocked",
+    "final",
+    "ready",
+)
 _AROUND = " *_`\N{WHITE HEAVY CHECK MARK}\N{HEAVY CHECK MARK}\N{BALLOT BOX WITH CHECK}\N{VARIATION SELECTOR-16}"
-"""Emphasis, and marks of approval, which are no part of a status."""
-_ANSWERS = ("**answer", "answer:", "**resolved", "decision:")
+"""Emphasis and check marks around a status."""
+_ANSWER = re.compile(r"\*\*answer|answer:|\*\*resolved|decision:", re.IGNORECASE)
 
 
-def read_status(section: LldSection | None) -> str:
-    """Return the status that section 1 states, in a line of its own or in a table."""
-    for block in section.blocks if section else ():
-        rows: Iterable[str] = ()
-        if isinstance(block, Grid) and (stated := _table_status(block)):
-            return stated
-        if isinstance(block, Prose):
-            rows = block.lines
-        elif isinstance(block, Listing):
-            rows = (row for entry in block.entries for row in (entry.text, *entry.more))
-        for row in rows:
-            label, value = split_label(row)
-            if label.casefold() == "status":
-                return value.strip(_AROUND)
+def read_status(section: LldSection) -> str:
+    """Return the status that section 1 states, on a line of its own or in a table."""
+    for line in section.lines:
+        if not line.is_text:
+            continue
+        if line.is_row:
+            continue
+        label, value = split_label(line.text)
+        if label.casefold() == "status":
+            return value.strip(_AROUND)
+    for table in tables(section.lines):
+        stated = _table_status(table)
+        if stated:
+            return stated.strip(_AROUND)
     return ""
 
 
-def _table_status(grid: Grid) -> str:
-    """Return the cell beside the label, or below it where the label heads a column."""
-    for row in grid.rows:
+def _table_status(table: Table) -> str:
+    """Return the cell to the right of the label `Status`, or below it."""
+    for row in table.rows:
         if len(row) == 2 and plain(row[0]) == "status":
-            return row[1].strip(_AROUND)
-    names = [plain(cell[:80]) for cell in grid.header[:MOST_COLUMNS]]
+            return row[1]
+    names = [plain(cell[:80]) for cell in table.header]
     if "status" not in names:
         return ""
     column = names.index("status")
-    if len(names) == 2 and column == 0 and (names[1].startswith(_STATES) or not grid.rows):
-        return grid.header[1].strip(_AROUND)
-    first = grid.rows[0] if grid.rows else ()
-    return first[column].strip(_AROUND) if column < len(first) else ""
+    # `| Status | Draft |` may be the header itself.
+    is_pair = len(names) == 2 and column == 0
+    if is_pair and names[1].startswith(_STATES):
+        return table.header[1]
+    if table.rows:
+        return table.rows[0][column]
+    if is_pair:
+        return table.header[1]
+    return ""
 
 
-def read_tables(section: LldSection | None) -> list[Table]:
-    """Return the tables of a section."""
-    return [block.table for block in section.blocks if isinstance(block, Grid)] if section else []
-
-
-def read_files(section: LldSection | None) -> Iterator[DeclaredFile]:
-    """Yield the declared files; a cell with several paths in backticks gives one each."""
-    for table in read_tables(section):
+def read_files(section: LldSection) -> tuple[DeclaredFile, ...]:
+    """Return the declared files, one for each path in backticks."""
+    found = []
+    for table in tables(section.lines):
         if table.column("file", "path") is None:
             continue
-        for row, line in zip(table.rows, table.row_lines, strict=True):
+        for line, row in table.numbered_rows():
             change = table.cell(row, "change", "type", "action")
             description = table.cell(row, "descr", "purpose")
             for path in _paths(table.cell(row, "file", "path")):
-                yield DeclaredFile(path, change, description, line)
+                file = DeclaredFile(path, change, description, line)
+                found.append(file)
+    return tuple(found)
 
 
-def _paths(cell: str) -> Sequence[str]:
-    spans = [span.strip() for span in code_spans(cell) if span.strip()]
+def _paths(cell: str) -> list[str]:
+    """Return the paths in backticks, else the whole cell as a path."""
+    spans = map(str.strip, code_spans(cell))
+    paths = list(filter(None, spans))
+    if paths:
+        return paths
     bare = cell.replace("**", "").strip("` ")
-    return spans or ([bare] if bare else [])
+    if not bare:
+        return []
+    return [bare]
 
 
-def read_decisions(section: LldSection | None) -> Iterator[LldDecision]:
-    """Yield the rows of the decision table, which has a column for decisions or choices, and one for reasons."""
-    for table in read_tables(section):
+def read_decisions(section: LldSection) -> tuple[LldDecision, ...]:
+    """Return the rows of the tables that state decisions and reasons."""
+    found = []
+    for table in tables(section.lines):
         columns = _decision_columns(table)
-        for row, line in zip(table.rows, table.row_lines, strict=True) if columns else ():
-            subject, options, choice, reason = ("" if n is None else row[n] for n in columns or ())
-            yield LldDecision(subject, options, choice, reason, line)
+        if columns is None:
+            continue
+        for line, row in table.numbered_rows():
+            cells = []
+            for column in columns:
+                cell = "" if column is None else row[column]
+                cells.append(cell)
+            found.append(LldDecision(*cells, line=line))
+    return tuple(found)
 
 
-def _decision_columns(table: Table) -> tuple[int | None, int | None, int | None, int | None] | None:
-    """Return the columns of subject, options, choice and reason; `Decision` may head the subject or the choice."""
+def _decision_columns(table: Table) -> tuple[int | None, ...] | None:
+    """Return the columns of subject, options, choice and reason, if the table has them.
+
+    `Decision` may be the title of the subject or of the choice.
+    """
     decision = table.column("decision")
     options = table.column("option", "alternative")
     choice = table.column("choice", "chosen", "selected")
     reason = table.column("rationale", "reason", "justification", "why")
-    if (decision is None or (reason is None and choice is None)) and (choice is None or reason is None):
+    missing = [decision, choice, reason].count(None)
+    if missing > 1:
         return None
-    others = {decision, options, choice, reason}
-    if choice is None and 0 not in others:
-        return 0, options, decision, reason
-    subject = decision if decision is not None and decision != choice else (0 if 0 not in others else choice)
+    is_first_free = 0 not in (decision, options, choice, reason)
+    subject = decision
+    if choice is None and is_first_free:
+        subject = 0
+        choice = decision
+    elif decision is None or decision == choice:
+        subject = 0 if is_first_free else choice
     return subject, options, choice, reason
 
 
-def read_requirements(section: LldSection | None) -> tuple[LldRequirement, ...]:
-    """Return numbered entries and entries with an id; else the rows of a table with ids; else all bullets.
+def read_requirements(section: LldSection) -> tuple[LldRequirement, ...]:
+    """Return numbered items and items with an id, else rows with ids, else all items.
 
-    An entry that names its own id keeps it, others count from 1.
+    An item that names its own id keeps it; the others are counted from 1.
     """
-    entries = [entry for part in section.parts for entry in _entries(part)] if section else []
-    chosen = [entry for entry in entries if entry.is_ordered or split_id(entry.text)[0]]
+    listed = items(section.lines)
+    chosen = [item for item in listed if item.is_ordered or split_id(item.text)[0]]
     if not chosen:
         rows = tuple(_requirement_rows(section))
         if rows:
             return rows
-        chosen = [entry for entry in entries if entry.text]
+        chosen = list(listed)
     found: list[LldRequirement] = []
-    for entry in chosen:
-        own, text = split_id(entry.whole)
+    for item in chosen:
+        id, text = split_id(item.text)
+        if not id:
+            id = f"R{len(found) + 1}"
         if text:
-            found.append(LldRequirement(own or f"R{len(found) + 1}", text, entry.line))
+            requirement = LldRequirement(id, text, line=item.line)
+            found.append(requirement)
     return tuple(found)
 
 
-def _requirement_rows(section: LldSection | None) -> Iterator[LldRequirement]:
-    for table in read_tables(section):
+def _requirement_rows(section: LldSection) -> Iterator[LldRequirement]:
+    for table in tables(section.lines):
         id_column = table.column("id", "#", "req", "no")
-        texts = (table.column(name) for name in ("requirement", "description", "text"))
-        text_column = next((column for column in texts if column not in (None, id_column)), None)
-        if id_column is None or text_column is None:
+        text_column = _text_column(table, id_column)
+        if id_column is None:
             continue
-        for row, line in zip(table.rows, table.row_lines, strict=True):
-            own = requirement_id(row[id_column])
-            if row[text_column]:
-                yield LldRequirement(own or row[id_column].strip("`* "), row[text_column], line)
+        if text_column is None:
+            continue
+        for line, row in table.numbered_rows():
+            id = row[id_column]
+            text = row[text_column]
+            if text:
+                own = requirement_id(id) or id.strip("`* ")
+                yield LldRequirement(own, text, line=line)
+
+
+def _text_column(table: Table, id_column: int | None) -> int | None:
+    for name in ("requirement", "description", "text"):
+        column = table.column(name)
+        if column not in (None, id_column):
+            return column
+    return None
 
 
 def requirement_id(token: str) -> str:
-    """Return `R3` for `R3`, `REQ-003`, `#3` or `3`, `FR2` for `FR-2`, and an empty string for anything else."""
-    bare = token.strip("`*#()[]:. \t").upper()
-    letters = bare[: len(bare) - len(bare.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))]
-    digits = bare[len(letters) :].lstrip("-_ ")
-    if not (0 < len(digits) < 8 and digits.isdecimal() and digits.isascii()):
+    """Return `R3` for `R3`, `REQ-003`, `#3` or `3`, `FR2` for `FR-2`, else nothing."""
+    found = _ID.fullmatch(token.strip("`*#()[]:. \t"))
+    if found is None:
         return ""
-    if letters and letters not in _PREFIXES:
+    letters, digits = found.groups()
+    prefix = _PREFIXES.get(letters.upper())
+    if prefix is None:
         return ""
-    return f"{_PREFIXES.get(letters, 'R')}{int(digits)}"
+    return f"{prefix}{int(digits)}"
 
 
 def split_id(text: str) -> tuple[str, str]:
-    """Split an entry that begins with its own id, such as `**REQ-1:** text`."""
-    bare = text.lstrip("*`[( ")
-    head = bare[:24]
-    letters = len(head) - len(head.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"))
-    rest = head[letters:].lstrip("-_ ")
-    digits = len(rest) - len(rest.lstrip("0123456789"))
-    if not letters or not digits or head[:letters].upper() not in _PREFIXES:
+    """Split an item that begins with its own id, such as `**REQ-1:** text`."""
+    found = _OWN_ID.match(text)
+    if found is None:
         return "", text
-    size = len(head) - len(rest) + digits
-    own = requirement_id(bare[:size])
-    after = bare[size:]
-    mark = after.lstrip("*`)] ")
-    if own and (mark[:1] in (":", "-", ".", "—", "\u2013") or after[:1] in ("*", "]", ")", "`")):
-        return own, mark.lstrip(":-.—\u2013*` ").strip()
-    return "", text
+    own = requirement_id(found[1])
+    if not own:
+        return "", text
+    after = text[found.end() :].lstrip("*`)] ")
+    return own, after.lstrip(":-.—\u2013*` ").strip()
 
 
-def read_risks(section: LldSection | None) -> Iterator[LldRisk]:
-    """Yield the rows of the risk table."""
-    for table in read_tables(section):
+def read_risks(section: LldSection) -> tuple[LldRisk, ...]:
+    """Return the rows of the risk table."""
+    found = []
+    for table in tables(section.lines):
         if table.column("risk") is None:
             continue
-        for row, line in zip(table.rows, table.row_lines, strict=True):
-            risk, impact = table.cell(row, "risk"), table.cell(row, "impact")
-            yield LldRisk(risk, impact, table.cell(row, "likelihood"), table.cell(row, "mitigation"), line)
+        for line, row in table.numbered_rows():
+            cells = [table.cell(row, name) for name in _RISK]
+            found.append(LldRisk(*cells, line=line))
+    return tuple(found)
 
 
-def read_done(section: LldSection | None) -> Iterator[DoneItem]:
-    """Yield the checklist with the subheading of each entry."""
-    for position, part in enumerate(section.parts if section else ()):
-        for entry in _entries(part):
-            if entry.text:
-                yield DoneItem(entry.whole, part.title if position else "", bool(entry.is_checked), entry.line)
+def read_done(section: LldSection) -> tuple[DoneItem, ...]:
+    """Return the checklist; each item knows the subheading above it."""
+    found = []
+    for part in section.parts:
+        group = part.title
+        if part.line == section.line:
+            group = ""
+        for item in items(part.body):
+            if item.text:
+                is_checked = bool(item.is_checked)
+                done = DoneItem(item.text, group, is_checked, line=item.line)
+                found.append(done)
+    return tuple(found)
 
 
-def _entries(part: Part) -> Iterator[Entry]:
-    return (entry for block in part.blocks if isinstance(block, Listing) for entry in block.entries)
-
-
-def read_questions(parts: Iterable[Part]) -> tuple[Question, ...]:
-    """Return the checklist under the heading `Open Questions`, and bullets there that ask."""
+def read_questions(parts: Iterable[Section]) -> tuple[Question, ...]:
+    """Return the checklist under `Open Questions`, and other items with a question mark."""
     for part in parts:
-        if "question" in part.title.casefold() and plain(part.title).startswith("open questions"):
-            asked = (entry for entry in _entries(part) if entry.is_checked is not None or "?" in entry.text)
-            return tuple(_question(entry) for entry in asked)
+        if plain(part.title).startswith("open questions"):
+            return tuple(_questions(part))
     return ()
 
 
-def _question(entry: Entry) -> Question:
-    text = entry.whole
-    lowered = text.casefold()
-    places = [place for mark in _ANSWERS if (place := lowered.find(mark)) > 0]
-    if not places or len(lowered) != len(text):
-        return Question(text, "answered" if entry.is_checked else "")
-    answer = text[min(places) :].strip("* ").partition(":")[2].strip("* ")
-    return Question(text[: min(places)].strip(), answer or ("answered" if entry.is_checked else ""))
+def _questions(part: Section) -> Iterator[Question]:
+    for item in items(part.body):
+        if item.is_checked is None and "?" not in item.text:
+            continue
+        text = item.text
+        answer = ""
+        # An item that begins with the word has no question before it.
+        found = _ANSWER.search(text, 1)
+        if found:
+            start = found.start()
+            _, _, answer = text[start:].strip("* ").partition(":")
+            text = text[:start].strip()
+        answer = answer.strip("* ")
+        if item.is_checked and not answer:
+            answer = "answered"
+        yield Question(text, answer)

@@ -1,60 +1,94 @@
-"""Give a design its final form: status, review log, stamp."""
+"""Write a design in its final form: with status, review log and provenance."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from agentos.documents.headings import plain, split_label
 from agentos.documents.lld.bold import promote_bold
-from agentos.documents.lld.parse import parse_lld
-from agentos.documents.markdown import Kind, scan, sections, split_lines
+from agentos.documents.lld.model import Lld
+from agentos.documents.markdown import Section, scan, sections, split_lines
+from agentos.documents.provenance import SKELETON_STATUS, is_by_rules
 from agentos.documents.review_log import Review, append_log
 from agentos.documents.tables import render_row, split_row
 
 
-def lld_status(text: str) -> str:
-    """Return the status that a design states in section 1, or an empty string."""
-    return parse_lld(text).status
+def status_of(lld: Lld) -> str:
+    """Return the status that section 1 of a design states, or an empty string.
+
+    A design that only rules approved is a skeleton.
+    """
+    reviewer = ""
+    if lld.log and lld.log.reviews:
+        last = lld.log.reviews[-1]
+        reviewer = last.reviewer
+    if is_by_rules(lld.status, reviewer):
+        return SKELETON_STATUS
+    return lld.status
 
 
-def finalise_lld(text: str, *, item: str, status: str, reviews: Sequence[Review], stamp: str) -> str:
-    """Return the design with its status, its review log and the closing stamp."""
+def finalize_lld(
+    text: str, *, item: str, status: str, reviews: Sequence[Review], stamp: str
+) -> str:
+    """Return the design with its status, its review log and its provenance line."""
+    issue = item
+    if item.isdecimal():
+        issue = f"#{item}"
     context = {
-        "Issue": f"#{item}" if item.isdecimal() else item,
-        "Status": status,
-        "Reviews": str(len(reviews)),
+        "issue": issue,
+        "status": status,
+        "reviews": str(len(reviews)),
     }
-    return append_log(_set_context(text, context), status=status, reviews=reviews, stamp=stamp)
+    body = _set_context(text, context)
+    return append_log(body, status=status, reviews=reviews, stamp=stamp)
 
 
-def _set_row(row: str, values: Mapping[str, str], missing: dict[str, str]) -> str:
-    """Return a table row of label and value with the value that it shall have, or nothing."""
-    cells = split_row(row)
-    label = plain(cells[0]) if len(cells) == 2 else ""
-    if label not in missing:
-        return ""
-    del missing[label]
-    return render_row([cells[0], values[label.capitalize()]])
-
-
-def _set_context(text: str, values: Mapping[str, str]) -> str:
-    """Set `* **Label:** value` in section 1 for each value, adding the lines that are not there."""
-    lines = promote_bold(scan(text))
-    context = next((s for s in sections(lines) if s.level == 2 and plain(s.title) == "context goal"), None)
+def _set_context(text: str, values: dict[str, str]) -> str:
+    """Set `* **Label:** value` in section 1, and add the lines that are missing."""
+    context = _find_context(text)
     if context is None:
         return text
     rows = split_lines(text)
-    missing = {label.casefold(): f"* **{label}:** {value}" for label, value in values.items()}
+    missing = values.copy()
     last = context.line
+    if context.body:
+        last = context.body[0].number - 1
     for line in context.body:
-        if line.kind is not Kind.TEXT:
-            continue
-        if new := missing.pop(split_label(line.text)[0].casefold(), ""):
-            rows[line.number - 1] = new
-            last = line.number
-        elif "|" in line.text and (row := _set_row(line.text, values, missing)):
-            rows[line.number - 1] = row
-    if missing:
-        is_before_table = last < len(rows) and rows[last].lstrip().startswith("|")
-        rows[last:last] = [*missing.values(), *([""] if is_before_table else [])]
+        index = line.number - 1
+        if line.is_row:
+            cells = split_row(line.text)
+            if len(cells) != 2:
+                continue
+            label = cells[0]
+            value = missing.pop(plain(label), None)
+            if value is not None:
+                rows[index] = render_row([label, value])
+        elif line.is_text:
+            label, _ = split_label(line.text)
+            name = label.casefold()
+            value = missing.pop(name, None)
+            if value is not None:
+                rows[index] = _render_label(name, value)
+                last = line.number
+    added = [_render_label(name, value) for name, value in missing.items()]
+    # A table needs a blank line between it and the text above.
+    following = rows[last] if last < len(rows) else ""
+    if added and following.lstrip().startswith("|"):
+        added.append("")
+    rows[last:last] = added
     return "\n".join(rows)
+
+
+def _find_context(text: str) -> Section | None:
+    lines = promote_bold(scan(text))
+    for section in sections(lines):
+        if section.level != 2:
+            continue
+        if plain(section.title) == "context goal":
+            return section
+    return None
+
+
+def _render_label(name: str, value: str) -> str:
+    label = name.capitalize()
+    return f"* **{label}:** {value}"

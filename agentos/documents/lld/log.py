@@ -1,12 +1,17 @@
-"""Read the review log of a design: who reviewed it, what was found, what became of it."""
+"""Read the review log of a design: reviewers, findings and what became of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from agentos.documents.blocks import Grid, Part, Prose
 from agentos.documents.headings import plain, split_label
+from agentos.documents.markdown import Sections, prose_rows
+from agentos.documents.tables import Cells, Table, tables
+
+_NUMBER = re.compile(r"(?<![^\s#:])([0-9]{1,5})(?![^\s#:])")
+_LABELS = ("reviewer", "timestamp", "date", "verdict", "final status")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +25,7 @@ class LoggedComment:
 
 @dataclass(frozen=True, slots=True)
 class LoggedReview:
-    """A review as the log tells of it."""
+    """A review as the log records it."""
 
     number: int
     reviewer: str
@@ -28,83 +33,116 @@ class LoggedReview:
     verdict: str
     comments: tuple[LoggedComment, ...]
     summary: str
-    line: int = field(default=0, compare=False)
+    line: int = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewLog:
-    """All reviews, the rows of the summary table, and the status that the log ends with."""
+    """All reviews, the rows of the summary table, and the final status."""
 
     reviews: tuple[LoggedReview, ...]
-    summary: tuple[tuple[str, ...], ...]
+    summary: tuple[Cells, ...]
     final_status: str
-    line: int = field(default=0, compare=False)
+    line: int = field(compare=False)
 
 
-def read_log(parts: Sequence[Part]) -> ReviewLog:
+def read_log(parts: Sections) -> ReviewLog:
     """Read the log from its heading and the parts below it."""
-    groups: list[list[Part]] = []
-    for part in parts[1:]:
-        if groups and part.level > groups[-1][0].level:
-            groups[-1].append(part)
-        else:
-            groups.append([part])
-    reviews = [_read_review(group) for group in groups if _review_number(group[0].title)]
-    summary = next((group for group in groups if plain(group[0].title) == "review summary"), [])
-    rows = [row for grid in _grids(summary) for row in grid.rows]
-    return ReviewLog(tuple(reviews), tuple(rows), _label(parts, "final status"), parts[0].line)
+    reviews = []
+    summary: list[Cells] = []
+    for group in _group(parts[1:]):
+        title = group[0].title
+        if _review_number(title):
+            review = _read_review(group)
+            reviews.append(review)
+        elif not summary and plain(title) == "review summary":
+            for table in _tables(group):
+                summary.extend(table.rows)
+    labels = _labels(parts)
+    status = labels.get("final status", "")
+    return ReviewLog(
+        reviews=tuple(reviews),
+        summary=tuple(summary),
+        final_status=status,
+        line=parts[0].line,
+    )
+
+
+def _group(parts: Sections) -> Iterator[Sections]:
+    """Yield each heading together with the deeper headings below it."""
+    start = 0
+    for index, part in enumerate(parts):
+        if part.level <= parts[start].level and index > start:
+            yield parts[start:index]
+            start = index
+    if parts:
+        yield parts[start:]
 
 
 def _review_number(title: str) -> int:
     """Return the number of a heading such as `Gemini Review #2 (REVISE)`, or 0."""
     if "review" not in title.casefold():
         return 0
-    for word in title[:200].replace("#", " ").replace(":", " ").split():
-        if word.isdecimal() and word.isascii() and len(word) < 6:
-            return int(word)
-    return 0
+    found = _NUMBER.search(title[:200])
+    if found is None:
+        return 0
+    return int(found[1])
 
 
-def _read_review(parts: Sequence[Part]) -> LoggedReview:
+def _read_review(parts: Sections) -> LoggedReview:
     title = parts[0].title
-    named = title.rpartition("(")[2].partition(")")[0].strip() if "(" in title else ""
+    verdict = ""
+    if "(" in title:
+        _, _, last = title.rpartition("(")
+        verdict, _, _ = last.partition(")")
+    labels = _labels(parts)
+    date = labels.get("timestamp")
+    if not date:
+        date = labels.get("date", "")
     return LoggedReview(
         number=_review_number(title),
-        reviewer=_label(parts, "reviewer"),
-        date=_label(parts, "timestamp") or _label(parts, "date"),
-        verdict=_label(parts, "verdict") or named,
+        reviewer=labels.get("reviewer", ""),
+        date=date,
+        verdict=labels.get("verdict") or verdict.strip(),
         comments=tuple(_comments(parts)),
         summary=" ".join(_unlabelled(parts)),
         line=parts[0].line,
     )
 
 
-def _comments(parts: Sequence[Part]) -> Iterable[LoggedComment]:
-    for grid in _grids(parts):
-        table = grid.table
+def _comments(parts: Sections) -> Iterator[LoggedComment]:
+    for table in _tables(parts):
         if table.column("comment", "finding") is None:
             continue
         for row in table.rows:
+            id = table.cell(row, "id", "#")
             text = table.cell(row, "comment", "finding")
-            yield LoggedComment(table.cell(row, "id", "#"), text, table.cell(row, "implemented", "resolved", "status"))
+            outcome = table.cell(row, "implemented", "resolved", "status")
+            yield LoggedComment(id, text, outcome)
 
 
-def _grids(parts: Iterable[Part]) -> list[Grid]:
-    return [block for part in parts for block in part.blocks if isinstance(block, Grid)]
+def _tables(parts: Sections) -> Iterator[Table]:
+    for part in parts:
+        yield from tables(part.body)
 
 
-def _rows(parts: Iterable[Part]) -> Iterable[str]:
-    return (row for part in parts for block in part.blocks if isinstance(block, Prose) for row in block.lines)
+def _rows(parts: Sections) -> Iterator[str]:
+    for part in parts:
+        for rows in prose_rows(part.body).values():
+            yield from rows
 
 
-def _label(parts: Iterable[Part], name: str) -> str:
+def _labels(parts: Sections) -> dict[str, str]:
+    """Return the values of `**Label:** value` lines, the first of each label."""
+    found: dict[str, str] = {}
     for row in _rows(parts):
         label, value = split_label(row)
-        if label.casefold() == name:
-            return value
-    return ""
+        found.setdefault(label.casefold(), value)
+    return found
 
 
-def _unlabelled(parts: Iterable[Part]) -> Iterable[str]:
-    known = ("reviewer", "timestamp", "date", "verdict", "final status")
-    return (row.strip() for row in _rows(parts) if split_label(row)[0].casefold() not in known and row.strip("-*_ "))
+def _unlabelled(parts: Sections) -> Iterator[str]:
+    for row in _rows(parts):
+        label, _ = split_label(row)
+        if row and label.casefold() not in _LABELS:
+            yield row

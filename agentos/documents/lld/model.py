@@ -1,56 +1,63 @@
-"""A low-level design as data; positions do not count when two designs are compared."""
+"""A low-level design as data; comparing two designs ignores line numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from agentos.documents.blocks import Block, Code, Grid, Listing, Part, Prose
 from agentos.documents.issue import FileChange, Question
 from agentos.documents.lld.log import ReviewLog
-from agentos.documents.markdown import Line
+from agentos.documents.markdown import Form, Kind, Line, Lines, Sections
+from agentos.documents.tables import split_row
 
 
 @dataclass(frozen=True, slots=True)
 class LldSection:
-    """One of the numbered sections, subsections included."""
+    """A numbered section with its subsections, or a numbered subsection."""
 
     number: str
     """`3` or `10.1`."""
     title: str
     line: int = field(compare=False)
-    lines: tuple[Line, ...] = field(repr=False, compare=False)
-    parts: tuple[Part, ...] = field(default=(), repr=False)
+    lines: Lines = field(repr=False, compare=False)
+    parts: Sections = field(repr=False, compare=False)
     """The section itself and its subsections."""
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether nothing stands under the heading but other headings, rules and empty tables."""
-        return not any(_says_something(block) for block in self.blocks)
-
-    @property
-    def blocks(self) -> Iterator[Block]:
-        """Yield the blocks of the section and its subsections."""
-        return (block for part in self.parts for block in part.blocks)
+        """Tell whether the section has only headings, rules and empty tables."""
+        return not any(map(_has_content, self.lines))
 
     @property
     def size(self) -> int:
-        """Return how many lines the section has that are not blank."""
-        return sum(bool(line.text.strip()) for line in self.lines)
+        """Return the number of lines that are not blank."""
+        return sum(1 for line in self.lines if line.text.strip())
+
+    @property
+    def end(self) -> int:
+        """Return the number of the last line."""
+        if not self.lines:
+            return self.line
+        return self.lines[-1].number
 
 
-def _says_something(block: Block) -> bool:
-    match block:
-        case Prose(lines=lines):
-            return any(row.strip("-*_ \t") for row in lines)
-        case Code(lines=lines):
-            return any(row.strip() for row in lines)
-        case Listing(entries=entries):
-            return any(entry.text or entry.more for entry in entries)
-        case Grid(rows=rows):
-            return any(cell for row in rows for cell in row)
-        case _:
-            return False
+MISSING = LldSection("", "", line=0, lines=(), parts=())
+"""Stands for a section that a design does not have."""
+
+
+def _has_content(line: Line) -> bool:
+    if line.kind is Kind.CODE:
+        return line.text.strip() != ""
+    if not line.is_text:
+        return False
+    if line.form is Form.RULE:
+        return False
+    if line.form is not Form.TABLE:
+        return line.text.strip("-*+ \t") != ""
+    is_header = line.number <= line.block + 1
+    if is_header:
+        return False
+    return any(split_row(line.text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,27 +68,32 @@ class DeclaredFile(FileChange):
 
 
 @dataclass(frozen=True, slots=True)
-class LldDecision:
+class _Located:
+    """What is read from one line."""
+
+    line: int = field(default=0, compare=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class LldDecision(_Located):
     """A row of the table in section 2.7."""
 
     decision: str
     options: str
     choice: str
     rationale: str
-    line: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
-class LldRequirement:
-    """An entry of section 3."""
+class LldRequirement(_Located):
+    """A requirement of section 3."""
 
     id: str
     text: str
-    line: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
-class LldScenario:
+class LldScenario(_Located):
     """A row of the table in section 10.1."""
 
     id: str
@@ -91,33 +103,31 @@ class LldScenario:
     expected: str
     pass_criteria: str
     requirements: tuple[str, ...]
-    line: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
-class LldRisk:
+class LldRisk(_Located):
     """A row of the table in section 11."""
 
     risk: str
     impact: str
     likelihood: str
     mitigation: str
-    line: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
-class DoneItem:
-    """An entry of section 12 with the subheading it stands under."""
+class DoneItem(_Located):
+    """A checklist item of section 12."""
 
     text: str
     group: str
+    """The subheading above the item."""
     is_checked: bool
-    line: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Lld:
-    """A design as data: its parts in order, and what they hold."""
+    """A design as data: its parts in order, and their contents."""
 
     title: str
     number: int | None
@@ -133,16 +143,17 @@ class Lld:
     open_questions: tuple[Question, ...]
     log: ReviewLog | None
     trailing: str
-    """What follows the design and does not belong to it, such as a copy of the issue."""
+    """The text after the design, such as a copy of the issue."""
     cites_requirements: bool
     """Whether the scenarios have a column that names the requirements they test."""
     repeated_sections: tuple[int, ...]
-    parts: tuple[Part, ...] = field(repr=False)
-    text: str = field(default="", repr=False, compare=False)
-    lines: tuple[Line, ...] = field(default=(), repr=False, compare=False)
-    trailing_line: int = field(default=0, compare=False)
-    ragged_tables: tuple[tuple[int, int], ...] = field(default=(), compare=False)
+    parts: Sections = field(repr=False, compare=False)
+    """The lines before the first heading, then every heading with its lines."""
+    text: str = field(repr=False, compare=False)
+    lines: Lines = field(repr=False, compare=False)
+    trailing_line: int = field(compare=False)
+    ragged_tables: tuple[tuple[int, int], ...] = field(compare=False)
     """Section number and line of every malformed table row."""
-    repeated_lines: tuple[int, ...] = field(default=(), compare=False)
-    open_fence: int = field(default=0, compare=False)
-    """The line of a fence around the whole that nothing closes, else 0."""
+    repeated_lines: tuple[int, ...] = field(compare=False)
+    open_fence: int = field(compare=False)
+    """The line of an unclosed fence around the whole design, else 0."""

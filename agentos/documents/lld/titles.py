@@ -1,7 +1,8 @@
-"""Tell which section of a design a heading opens, however it is numbered or marked."""
+"""Tell which section of a design a heading opens, however it is written."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,7 +27,10 @@ SECTION_TITLES: Mapping[int, str] = MappingProxyType(
     }
 )
 _ALSO: Mapping[int, str] = {
-    1: "context|context goals|goal context|context objective|background goal|overview goal|goal",
+    1: (
+        "context|context goals|goal context|context objective|background goal|overview"
+        " goal|goal"
+    ),
     2: "proposed change|changes|proposed solution",
     3: "requirement|functional requirements",
     4: "alternatives|alternative|options",
@@ -35,91 +39,115 @@ _ALSO: Mapping[int, str] = {
     7: "security|safety|security safety|safety security|security privacy",
     8: "performance|performance cost|cost performance|performance costs",
     9: "legal|compliance",
-    10: "testing|verification|testing verification|test plan|tests|verification test plan",
+    10: (
+        "testing|verification|testing verification|test plan|tests|verification test"
+        " plan"
+    ),
     11: "risks|risk|risks mitigation|risk mitigation|risk mitigations",
     12: "done|dod",
 }
-_ROMAN = {
-    **{"I": 1, "II": 2, "III": 3, "IV": 4, "V": 5, "VI": 6},
-    **{"VII": 7, "VIII": 8, "IX": 9, "X": 10, "XI": 11, "XII": 12},
-}
-_LOG = frozenset({"review log", "appendix review log", "appendix a review log", "review history"})
+_NUMERALS = "I II III IV V VI VII VIII IX X XI XII"
+_ROMAN = dict(zip(_NUMERALS.split(), range(1, 13), strict=True))
+_DIGITS = re.compile(r"(?=.{1,6}\Z)[0-9][0-9.]*")
+_LOG = frozenset(
+    {"review log", "appendix review log", "appendix a review log", "review history"}
+)
 _SUBJECTS = ("original ", "source ", "github ", "input ", "full ")
 _ECHOES = (
-    *("instructions", "prompt", "system prompt", "previous draft", "findings to resolve", "issue text", "issue body"),
-    *("your task", "what to write", "how to answer", "output format", "issue id", "issue"),
+    "instructions",
+    "prompt",
+    "system prompt",
+    "previous draft",
+    "findings to resolve",
+    "issue text",
+    "issue body",
+    "your task",
+    "what to write",
+    "how to answer",
+    "output format",
+    "issue id",
+    "issue",
 )
 
 
+_FILLERS = ("and", "considerations", "considered", "section")
+
+
 def _name(title: str) -> str:
-    words = [word for word in plain(title).split() if word not in ("and", "considerations", "considered", "section")]
-    return " ".join(words)
+    words = plain(title).split()
+    return " ".join([word for word in words if word not in _FILLERS])
 
 
-_BY_NAME: Mapping[str, int] = {
-    **{name: number for number, names in _ALSO.items() for name in names.split("|")},
-    **{_name(title): number for number, title in SECTION_TITLES.items()},
-}
+_BY_NAME: dict[str, int] = {}
+for _number, _title in SECTION_TITLES.items():
+    _names = [_name(_title), *_ALSO[_number].split("|")]
+    _BY_NAME.update(dict.fromkeys(_names, _number))
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What a heading says: the number as written in digits, such as `3` or `10.1`, and the rest."""
+    """The number and the words of a heading."""
 
     number: str
+    """`3` or `10.1`, or an empty string."""
     rest: str
     section: int | None
-    """The section that the words name, or None when they name none."""
+    """The section that the words name, or None if they name none."""
 
     @property
     def whole_number(self) -> int:
-        """Return the number when it is that of a section, else 0."""
-        return int(self.number) if self.number.isdecimal() else 0
+        """Return the number if it is a whole one, else 0."""
+        if not self.number.isdecimal():
+            return 0
+        return int(self.number)
 
 
 @lru_cache(maxsize=1024)
 def read_label(title: str) -> Label:
     """Split a heading such as `**Section IV: Alternatives**` or `10.1) Scenarios`."""
-    text = title[:300].replace("**", "").replace("__", "").strip(" \t*_`")
-    lowered = text.casefold()
-    is_named = lowered.startswith(("section ", "§", "part "))
-    if is_named:
-        text = text.lstrip("§").strip() if text.startswith("§") else text.split(" ", 1)[1].strip()
-    token, rest = _first_token(text)
-    digits = token.strip("()[]").rstrip(".):-")
-    if 0 < len(digits) <= 6 and digits.replace(".", "").isdecimal() and digits.isascii() and digits[0] != ".":
-        is_marked = is_named or token != digits or bool(rest)
-        return _label(digits, _without_mark(rest)) if is_marked else _label("", text)
-    if digits in _ROMAN and (is_named or token != digits) and rest:
-        return _label(str(_ROMAN[digits]), _without_mark(rest))
+    text = title[:300].replace("**", "").replace("__", "")
+    text = text.strip(" \t*_`")
+    is_named = text.casefold().startswith(("section ", "§", "part "))
+    if text.startswith("§"):
+        text = text.lstrip("§").strip()
+    elif is_named:
+        _, _, text = text.partition(" ")
+        text = text.strip()
+    token, _, rest = text.partition(" ")
+    number = token.strip("()[]").rstrip(".):-")
+    is_marked = is_named or token != number
+    rest = rest.strip()
+    words = rest.lstrip(".):-\u2013— ").strip()
+    if _DIGITS.fullmatch(number):
+        # A bare number may be anything, such as a year.
+        if is_marked or rest:
+            return _label(number, words)
+    elif number in _ROMAN and is_marked and rest:
+        return _label(str(_ROMAN[number]), words)
     return _label("", text)
 
 
 def _label(number: str, rest: str) -> Label:
-    return Label(number, rest, _BY_NAME.get(_name(rest)) if len(rest) <= 120 else None)
-
-
-def _first_token(text: str) -> tuple[str, str]:
-    head, _, rest = text.partition(" ")
-    return head, rest.strip()
-
-
-def _without_mark(rest: str) -> str:
-    return rest.lstrip(".):-\u2013— ").strip()
+    section = None
+    if len(rest) <= 120:
+        section = _BY_NAME.get(_name(rest))
+    return Label(number, rest, section)
 
 
 def is_log(title: str) -> bool:
     """Tell whether a heading opens the review log."""
+    # Few headings contain the word, and finding it is much faster than `plain`.
     return "review" in title.casefold() and plain(title) in _LOG
 
 
 @lru_cache(maxsize=1024)
 def is_echo(title: str) -> bool:
-    """Tell whether a heading opens what the drafter was given rather than a part of a design."""
+    """Tell whether a heading opens a copy of the prompt rather than a part of a design."""
     name = plain(title.replace("(", " ").replace(")", " "))
     for subject in _SUBJECTS:
         name = name.removeprefix(subject)
-    first, _, rest = name.partition(" ")
-    if first == "issue" and (not rest or rest.split()[0].isdecimal()):
+    if name in _ECHOES:
         return True
-    return name in _ECHOES
+    word, _, rest = name.partition(" ")
+    number, _, _ = rest.partition(" ")
+    return word == "issue" and number.isdecimal()

@@ -1,4 +1,8 @@
-"""A reviewer's verdict: its schema, its reading from whatever a reviewer answers, and its Markdown."""
+"""Read, write and show the verdict of a reviewer.
+
+Begin with `reading.py`, which accepts an object of `schema.py` or the Markdown of
+`form.py`; `rendering.py` writes that Markdown.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +17,12 @@ from agentos.documents.verdict.model import (
     VerdictError,
 )
 from agentos.documents.verdict.reading import read_verdict
-from agentos.documents.verdict.rendering import render_verdict, settle
-from agentos.documents.verdict.schema import VERDICT_SCHEMA
-from agentos.documents.verdict.structured import parse_verdict, verdict_json
+from agentos.documents.verdict.rendering import render_verdict
+from agentos.documents.verdict.schema import (
+    VERDICT_SCHEMA,
+    parse_verdict,
+    verdict_json,
+)
 
 __all__ = [
     "MAX_ENTRIES",
@@ -33,6 +40,5 @@ __all__ = [
     "parse_verdict",
     "read_verdict",
     "render_verdict",
-    "settle",
     "verdict_json",
 ]

@@ -1,18 +1,24 @@
-"""What a verdict is made of."""
+"""The data of a reviewer's verdict."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from agentos.documents.findings import Finding, Tier
+from agentos.errors import AgentOSError
 
 MAX_TEXT = 20_000
 MAX_ENTRIES = 5_000
+_LETTERS = {Tier.BLOCKING: "B", Tier.HIGH: "H", Tier.SUGGESTION: "S"}
 
 
-class VerdictError(ValueError):
-    """An answer that is no verdict; `line` counts from 1 and is 0 when no line is to blame."""
+class VerdictError(AgentOSError, ValueError):
+    """An answer that is not a verdict.
+
+    `line` counts from 1; it is 0 if the error belongs to no line.
+    """
 
     def __init__(self, message: str, line: int = 0) -> None:
         super().__init__(f"line {line}: {message}" if line else message)
@@ -29,7 +35,7 @@ class Decision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ResolvedQuestion:
-    """An open question of the document and the answer the reviewer gave."""
+    """An open question of the document and the reviewer's answer."""
 
     question: str
     answer: str
@@ -59,23 +65,56 @@ class Verdict:
 
     @property
     def covered_share(self) -> float:
-        """Return the share of requirements that are tested, 1.0 when there are none."""
+        """Return the share of requirements that are tested, 1.0 if there are none."""
         if not self.coverage:
             return 1.0
-        return sum(row.covered for row in self.coverage) / len(self.coverage)
+        covered = [row for row in self.coverage if row.covered]
+        return len(covered) / len(self.coverage)
 
 
-def check_sense(verdict: Verdict, line: int = 0) -> None:
+def check_sense(verdict: Verdict) -> None:
     """Raise `VerdictError` for a verdict that says nothing or contradicts itself."""
     if not verdict.summary.strip():
-        raise VerdictError("summary is empty", line)
-    ids = [finding.id for finding in verdict.findings]
-    if len(set(ids)) != len(ids) or not all(id.strip() for id in ids):
-        raise VerdictError("every finding needs an id of its own", line)
-    blocking = [finding.id for finding in verdict.findings if finding.tier is Tier.BLOCKING]
-    if verdict.decision is Decision.APPROVED and blocking:
-        raise VerdictError(f"the verdict contradicts itself: APPROVED with blocking finding {blocking[0]}", line)
-    if verdict.decision is Decision.APPROVED and verdict.questions:
-        raise VerdictError("the verdict contradicts itself: APPROVED with a question for a person", line)
-    if verdict.decision is Decision.APPROVED and not all(row.covered for row in verdict.coverage):
-        raise VerdictError("the verdict contradicts itself: APPROVED with a requirement that is not covered", line)
+        raise VerdictError("the summary is empty")
+    ids: set[str] = set()
+    for finding in verdict.findings:
+        if not finding.id.strip() or finding.id in ids:
+            raise VerdictError("every finding needs an id of its own")
+        ids.add(finding.id)
+    if verdict.decision is Decision.APPROVED:
+        _check_approval(verdict)
+
+
+def _check_approval(verdict: Verdict) -> None:
+    contradiction = ""
+    for finding in verdict.findings:
+        if finding.tier is Tier.BLOCKING:
+            contradiction = f"blocking finding {finding.id}"
+    for row in verdict.coverage:
+        if not row.covered:
+            contradiction = "a requirement that is not covered"
+    if verdict.questions:
+        contradiction = "a question for a person"
+    if contradiction:
+        raise VerdictError(
+            f"the verdict contradicts itself: APPROVED with {contradiction}"
+        )
+
+
+def number_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Give each finding with an empty or repeated id the next free id of its tier."""
+    entries = list(findings)
+    reserved = {entry.id for entry in entries}
+    used: set[str] = set()
+    counts = dict.fromkeys(Tier, 0)
+    numbered: list[Finding] = []
+    for entry in entries:
+        id = entry.id
+        while not id or id in used:
+            counts[entry.tier] += 1
+            id = f"{_LETTERS[entry.tier]}{counts[entry.tier]}"
+            if id in reserved:
+                id = ""
+        used.add(id)
+        numbered.append(replace(entry, id=id))
+    return tuple(numbered)

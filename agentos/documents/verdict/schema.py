@@ -1,11 +1,23 @@
-"""The JSON schema of a verdict, and the check of a value against it."""
+"""Read and write a verdict as JSON of the schema that models are given."""
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from typing import Any
 
-from agentos.documents.findings import Category, Tier
-from agentos.documents.verdict.model import MAX_ENTRIES, MAX_TEXT, Decision, VerdictError
+from agentos.documents.findings import Category, Finding, Tier
+from agentos.documents.strict_json import StrictJsonError, load_strict
+from agentos.documents.verdict.model import (
+    MAX_ENTRIES,
+    MAX_TEXT,
+    CoverageRow,
+    Decision,
+    ResolvedQuestion,
+    Verdict,
+    VerdictError,
+    check_sense,
+)
 
 
 def _object_schema(**properties: Any) -> dict[str, Any]:
@@ -21,30 +33,93 @@ def _list_schema(entry: dict[str, Any]) -> dict[str, Any]:
     return {"type": "array", "items": entry}
 
 
+def _choice_schema(choices: type[Decision | Tier | Category]) -> dict[str, Any]:
+    return {"type": "string", "enum": list(map(str, choices))}
+
+
 _TEXT = {"type": "string"}
+_FINDING = _object_schema(
+    id=_TEXT,
+    tier=_choice_schema(Tier),
+    category=_choice_schema(Category),
+    section=_TEXT,
+    text=_TEXT,
+)
+_COVERAGE = _object_schema(
+    requirement=_TEXT,
+    text=_TEXT,
+    scenarios=_list_schema(_TEXT),
+    covered={"type": "boolean"},
+)
 VERDICT_SCHEMA: dict[str, Any] = _object_schema(
-    decision={"type": "string", "enum": [str(decision) for decision in Decision]},
+    decision=_choice_schema(Decision),
     summary=_TEXT,
-    findings=_list_schema(
-        _object_schema(
-            id=_TEXT,
-            tier={"type": "string", "enum": [str(tier) for tier in Tier]},
-            category={"type": "string", "enum": [str(category) for category in Category]},
-            section=_TEXT,
-            text=_TEXT,
-        )
-    ),
+    findings=_list_schema(_FINDING),
     resolved_questions=_list_schema(_object_schema(question=_TEXT, answer=_TEXT)),
     questions=_list_schema(_TEXT),
-    coverage=_list_schema(
-        _object_schema(requirement=_TEXT, text=_TEXT, scenarios=_list_schema(_TEXT), covered={"type": "boolean"})
-    ),
+    coverage=_list_schema(_COVERAGE),
 )
 
 
-def check_schema(value: Any) -> None:
-    """Raise `VerdictError` when a value does not have the form of a verdict."""
+def parse_verdict(text: str) -> Verdict:
+    """Read an answer that is exactly one verdict object, or raise `VerdictError`."""
+    inside = _unfence(text.removeprefix("\ufeff").strip())
+    try:
+        value = load_strict(inside)
+    except StrictJsonError as error:
+        raise VerdictError(str(error)) from None
+    return build_verdict(value)
+
+
+def verdict_json(verdict: Verdict) -> str:
+    """Write a verdict as JSON that `parse_verdict` reads."""
+    return json.dumps(asdict(verdict), indent=1, ensure_ascii=False)
+
+
+def build_verdict(value: Any) -> Verdict:
+    """Build a verdict from a JSON value, or raise `VerdictError`."""
     _check(value, VERDICT_SCHEMA, "the verdict")
+    resolved = [ResolvedQuestion(**entry) for entry in value["resolved_questions"]]
+    verdict = Verdict(
+        Decision(value["decision"]),
+        value["summary"],
+        tuple(map(_build_finding, value["findings"])),
+        tuple(resolved),
+        tuple(value["questions"]),
+        tuple(map(_build_row, value["coverage"])),
+    )
+    check_sense(verdict)
+    return verdict
+
+
+def _build_finding(entry: dict[str, str]) -> Finding:
+    return Finding(
+        entry["id"],
+        Tier(entry["tier"]),
+        Category(entry["category"]),
+        entry["section"],
+        entry["text"],
+    )
+
+
+def _build_row(entry: dict[str, Any]) -> CoverageRow:
+    return CoverageRow(
+        entry["requirement"],
+        entry["text"],
+        tuple(entry["scenarios"]),
+        entry["covered"],
+    )
+
+
+def _unfence(text: str) -> str:
+    if not text.startswith("```"):
+        return text
+    first, _, rest = text.partition("\n")
+    if first.strip().casefold() not in ("```json", "```") or not rest.endswith("\n```"):
+        raise VerdictError(
+            "the answer is not one JSON object: a fence must hold the whole answer"
+        )
+    return rest.removesuffix("\n```")
 
 
 def _check(value: Any, schema: dict[str, Any], where: str) -> None:
@@ -56,7 +131,9 @@ def _check(value: Any, schema: dict[str, Any], where: str) -> None:
                 raise VerdictError(f"{where} must be true or false")
         case "array":
             if not isinstance(value, list) or len(value) > MAX_ENTRIES:
-                raise VerdictError(f"{where} must be a list of at most {MAX_ENTRIES} entries")
+                raise VerdictError(
+                    f"{where} must be a list of at most {MAX_ENTRIES} entries"
+                )
             for index, entry in enumerate(value):
                 _check(entry, schema["items"], f"{where}[{index}]")
         case _:
@@ -68,7 +145,9 @@ def _check_text(value: Any, schema: dict[str, Any], where: str) -> None:
         raise VerdictError(f"{where} must be text of at most {MAX_TEXT} characters")
     allowed = schema.get("enum")
     if allowed and value not in allowed:
-        raise VerdictError(f"{where} is {value[:60]!r}: must be one of {', '.join(allowed)}")
+        raise VerdictError(
+            f"{where} is {value[:60]!r}: must be one of {', '.join(allowed)}"
+        )
     if any("\ud800" <= letter <= "\udfff" for letter in value):
         raise VerdictError(f"{where} holds half a character")
 
@@ -76,11 +155,13 @@ def _check_text(value: Any, schema: dict[str, Any], where: str) -> None:
 def _check_object(value: Any, schema: dict[str, Any], where: str) -> None:
     if not isinstance(value, dict):
         raise VerdictError(f"{where} must be a JSON object")
-    missing = [name for name in schema["required"] if name not in value]
-    if missing:
-        raise VerdictError(f"{where} lacks {', '.join(missing)}")
-    unknown = [name for name in value if name not in schema["properties"]]
-    if unknown:
-        raise VerdictError(f"{where} has an unknown field {unknown[0][:60]!r}")
-    for name, part in schema["properties"].items():
-        _check(value[name], part, name if where == "the verdict" else f"{where}.{name}")
+    properties = schema["properties"]
+    for name in properties:
+        if name not in value:
+            raise VerdictError(f"{where} lacks {name}")
+    for name in value:
+        if name not in properties:
+            raise VerdictError(f"{where} has an unknown field {name[:60]!r}")
+    for name, part in properties.items():
+        place = name if where == "the verdict" else f"{where}.{name}"
+        _check(value[name], part, place)

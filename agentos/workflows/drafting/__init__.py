@@ -1,1 +1,3 @@
-"""Drafting workflows: load, draft, validate, review, and again, until it is decided."""
+"""Drafting kinds: load, draft, validate and review, repeated until it is decided. Begin
+with `graph.py`; each kind has its own package here.
+"""

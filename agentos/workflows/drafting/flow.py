@@ -1,28 +1,32 @@
-"""A drafting workflow as the runner sees it."""
+"""A drafting flow as the runner sees it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentos.artefacts import Artefacts
-from agentos.checkpoints import Identity
-from agentos.codemap import select_material
 from agentos.documents.findings import Finding
+from agentos.documents.lld import Tree
 from agentos.documents.verdict import parse_verdict
-from agentos.task import Failure, Outcome, State, Workflow
+from agentos.errors import ItemError
+from agentos.extensions import describe_failure
+from agentos.item import Failure, Outcome, State
+from agentos.kinds import BUILT_IN_KINDS, Kind
+from agentos.repository.context import select_context
+from agentos.repository.publish import Artifacts
 from agentos.workflows.drafting.graph import build_graph
-from agentos.workflows.drafting.kind import Kind
-from agentos.workflows.drafting.lineage import artefacts_of
-from agentos.workflows.drafting.loop import findings_of, last_word, say_finding
-from agentos.workflows.drafting.nodes import Context
+from agentos.workflows.drafting.kind import DraftingKind
+from agentos.workflows.drafting.lineage import artifacts_of
+from agentos.workflows.drafting.loop import deciding_round, findings_of, say_finding
+from agentos.workflows.drafting.nodes import DraftingContext
 from agentos.workflows.drafting.repository_tree import RepositoryTree
 from agentos.workflows.drafting.state import DraftingState, RoundState, initial_state
-from agentos.workflows.flow import Ask, Job, Observe, stamp_of
-from agentos.workflows.overrides import load_for_item
+from agentos.workflows.engine.assignment import Assignment
+from agentos.workflows.engine.checkpoints import Identity
+from agentos.workflows.engine.flow import Session, build_marker
+from agentos.workflows.prompts.overrides import load_for_item
 
 if TYPE_CHECKING:
     from langgraph.graph import StateGraph
@@ -32,13 +36,13 @@ MOST_FINDINGS = 20
 
 @dataclass(frozen=True, slots=True)
 class Drafting:
-    """Draft a document of some kind and have it reviewed."""
+    """Draft a document and have it reviewed."""
 
-    kind: Kind
+    kind: DraftingKind
 
     @property
-    def workflow(self) -> Workflow:
-        """The workflow that it is."""
+    def workflow(self) -> Kind:
+        """The kind of work."""
         return self.kind.workflow
 
     @property
@@ -46,69 +50,101 @@ class Drafting:
         """The version of its graph."""
         return self.kind.version
 
-    def build(self) -> StateGraph[DraftingState, Context, DraftingState, DraftingState]:
+    def build(
+        self,
+    ) -> StateGraph[DraftingState, DraftingContext, DraftingState, DraftingState]:
         """Return its graph."""
         return build_graph(self.kind)
 
-    def start(self, job: Job) -> DraftingState:
-        """Return the state with the source alone."""
-        return initial_state(job.task.item, job.text)
+    def start(self, assignment: Assignment) -> DraftingState:
+        """Return the initial state: the source only."""
+        return initial_state(assignment.item.id, assignment.text)
 
-    def most_steps(self, job: Job) -> int:
-        """Return the steps of all rounds, and some to spare."""
-        return 10 + 4 * job.max_rounds
+    def most_steps(self, assignment: Assignment) -> int:
+        """Return an upper bound on the steps of all rounds."""
+        return 10 + 4 * assignment.config.max_rounds
 
-    def context(self, job: Job, identity: Identity, ask: Ask, observe: Observe) -> Context:
-        """Return what the steps need of the repository and the models."""
-        repository = Path(job.publication.repository)
+    def context(self, session: Session, identity: Identity) -> DraftingContext:
+        """Return what the steps need: the repository and the models."""
+        assignment = session.assignment
+        repository = session.root
         tree = RepositoryTree(repository)
 
         def check(draft: str, source: str, previous: str) -> Sequence[Finding]:
-            return self.kind.check(draft, source, previous, tree)
+            return self._check(draft, source, previous, tree)
 
         def gather(source: str) -> str:
-            material = select_material(repository, source)
-            observe("gathered", material.explanation)
-            return material.text
+            selected = select_context(repository, source)
+            session.observe("gathered", selected.explanation)
+            return selected.text
 
-        return Context(
+        return DraftingContext(
             kind=self.kind,
-            ask=ask,
+            ask=session.ask,
             prompts=load_for_item(repository, self.kind.workflow),
             gather=gather,
             check=check,
-            max_rounds=job.max_rounds,
+            config=assignment.config,
             today=_today,
-            stamp=stamp_of(identity.workflow, identity.version, identity.digest),
-            observe=observe,
+            stamp=build_marker(identity.workflow, identity.version, identity.digest),
+            observe=session.observe,
         )
 
-    def halts_before(self, job: Job) -> tuple[str, ...]:  # noqa: ARG002
-        """Return nothing: a draft goes to its end."""
+    def _check(
+        self, draft: str, source: str, previous: str, tree: Tree
+    ) -> Sequence[Finding]:
+        """Check a draft; say where the check of another package failed."""
+        try:
+            findings = tuple(self.kind.check(draft, source, previous, tree))
+            for finding in findings:
+                if not isinstance(finding, Finding):
+                    raise TypeError(f"it returned {finding!r}, not a Finding")
+        except Exception as error:
+            if self.workflow in BUILT_IN_KINDS:
+                raise
+            raise ItemError(
+                f"the check of the kind {self.workflow} failed with"
+                f" {describe_failure(error)}"
+            ) from error
+        return findings
+
+    def pauses_before(self, assignment: Assignment) -> tuple[str, ...]:  # noqa: ARG002
+        """Return no step: drafting never pauses."""
         return ()
 
-    def standing(self, state: DraftingState) -> Outcome:
-        """Say that the item has not ended."""
+    def paused_outcome(self, state: DraftingState) -> Outcome:
+        """Return that the item was interrupted."""
         return Outcome(State.INTERRUPTED, state["message"])
 
     def outcome(self, state: DraftingState) -> Outcome:
-        """Say how the loop ended."""
-        rounds, decision = state["rounds"], state["decision"]
-        telling = last_word(rounds, decision)
+        """Return how the loop ended."""
+        rounds = state["rounds"]
+        decision = state["decision"]
         is_stalled = decision == Failure.REVIEW_STALL
+        findings: tuple[Finding, ...] = ()
+        reported = deciding_round(rounds, decision)
+        if reported:
+            findings = findings_of(reported)
+        questions: tuple[str, ...] = ()
+        if decision == State.NEEDS_DISCUSSION:
+            questions = _questions(rounds[-1])
         return Outcome(
             State.FAILED if is_stalled else State(decision),
             state["message"],
             Failure.REVIEW_STALL if is_stalled else None,
             len(rounds),
             state["calls"],
-            findings=tuple(say_finding(finding) for finding in findings_of(telling)[:MOST_FINDINGS]) if telling else (),
-            questions=_questions(rounds[-1]) if decision == State.NEEDS_DISCUSSION else (),
+            findings=tuple(map(say_finding, findings[:MOST_FINDINGS])),
+            questions=questions,
         )
 
-    def artefacts(self, state: DraftingState) -> Artefacts:
-        """Return the papers of all rounds, and the document if it was approved."""
-        return artefacts_of(self.kind, state)
+    def artifacts(
+        self,
+        state: DraftingState,
+        context: DraftingContext,  # noqa: ARG002
+    ) -> Artifacts:
+        """Return the lineage files, and the document if there is one."""
+        return artifacts_of(self.kind, state)
 
 
 def _questions(last: RoundState) -> tuple[str, ...]:

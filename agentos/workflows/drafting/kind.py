@@ -1,4 +1,4 @@
-"""What tells one drafting workflow from another."""
+"""The differences between the drafting kinds."""
 
 from __future__ import annotations
 
@@ -8,33 +8,53 @@ from typing import Protocol
 
 from agentos.documents.findings import Finding
 from agentos.documents.lld import Tree
-from agentos.documents.review_log import Review
-from agentos.task import Workflow
+from agentos.documents.review_log import Review, finalize_document
+from agentos.documents.wrapping import unwrap
+from agentos.kinds import Kind
+
+STEPS = ("N0_load", "N1_draft", "N2_validate", "N3_review", "N4_finalize")
 
 
-class Finalise(Protocol):
-    """Set the status and write the review log into a draft."""
+class Finalize(Protocol):
+    """Sets the status of a draft and writes its review log."""
 
-    def __call__(self, text: str, *, item: str, status: str, reviews: Sequence[Review], stamp: str) -> str: ...
+    def __call__(
+        self,
+        text: str,
+        *,
+        item: str,
+        status: str,
+        reviews: Sequence[Review],
+        stamp: str,
+    ) -> str: ...
+
+
+def _find_none(source: str) -> Sequence[str]:
+    """Return no defect: an empty source is refused before it gets here."""
+    del source
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """A workflow that drafts a document from a source and has it reviewed."""
+class DraftingKind:
+    """A kind that drafts a document from a source and has it reviewed."""
 
-    workflow: Workflow
-    version: int
-    """Raised when a checkpoint of the former graph can no longer be resumed."""
-    package: str
-    """Where its prompts are."""
-    source: str
-    """What it starts from, as prompts and lineage name it: `issue`, `brief`."""
-    nodes: tuple[str, str, str, str, str]
-    """Names of the steps: load, draft, validate, review, finalise."""
-    find_defects: Callable[[str], Sequence[str]]
-    """Tell why a source is no usable spec at all."""
-    unwrap: Callable[[str], str]
-    """Take the document out of what a model wrote around it."""
+    workflow: Kind
     check: Callable[[str, str, str, Tree], Sequence[Finding]]
-    """Check a draft mechanically against its source, the previous draft and the repository."""
-    finalise: Finalise
+    """Check a draft mechanically against its source, the previous draft and the
+    repository.
+    """
+    find_defects: Callable[[str], Sequence[str]] = _find_none
+    """Return the reasons why a source is unusable."""
+    version: int = 1
+    """Increase it when checkpoints of the previous graph can no longer be resumed."""
+    nodes: tuple[str, str, str, str, str] = STEPS
+    """Names of the steps: load, draft, validate, review, finalize."""
+    unwrap: Callable[[str], str] = unwrap
+    """Extract the document from a model's answer."""
+    finalize: Finalize = finalize_document
+
+    @property
+    def source(self) -> str:
+        """Name of its input in prompts and lineage files: `issue`, `brief`."""
+        return self.workflow.record.source

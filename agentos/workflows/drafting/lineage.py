@@ -1,69 +1,124 @@
-"""The numbered papers of an item, one folder each: what went in, every draft, every judgement, what came out."""
+"""Write the lineage files of an item: the source, every draft and review, the result."""
 
 from __future__ import annotations
 
 import re
 
-from agentos.artefacts import Artefacts
-from agentos.documents.tracking import Fate
+from agentos.documents.provenance import RULES, SCRIPTED, SIMULATED
+from agentos.documents.tracking import FindingStatus
 from agentos.documents.verdict import parse_verdict, render_verdict
-from agentos.task import State
-from agentos.workflows.drafting.kind import Kind
-from agentos.workflows.drafting.loop import findings_of, last_word, say_finding
+from agentos.repository.publish import Artifacts
+from agentos.workflows.drafting.kind import DraftingKind
+from agentos.workflows.drafting.loop import deciding_round, findings_of, say_finding
 from agentos.workflows.drafting.state import DraftingState, RoundState
 
+_REVIEW = """\
+{verdict}
 
-def artefacts_of(kind: Kind, state: DraftingState) -> Artefacts:
-    """Return all files that the item's end makes visible."""
-    papers = [(kind.source, state["source"])]
-    for number, entry in enumerate(state["rounds"], start=1):
-        papers.append(("draft", entry["draft"]))
-        if entry["problems"]:
-            papers.append(("validation", _render_problems(entry)))
-        if entry["verdict"]:
+## The reviewer's answer as it came
+
+{fence}json
+{answer}
+{fence}
+"""
+_PROBLEMS = """\
+# Mechanical check
+
+Found before a reviewer was asked:
+
+{problems}
+"""
+_PROBLEM = "- **{id}** ({tier}, {section}): {text}"
+_OPEN = """\
+# What is open
+
+{message}
+
+The draft beside this is that of round {number}.
+
+{findings}
+"""
+
+
+def artifacts_of(kind: DraftingKind, state: DraftingState) -> Artifacts:
+    """Return the lineage files, and the document if there is one."""
+    files = [(kind.source, state["source"])]
+    for number, round in enumerate(state["rounds"], start=1):
+        files.append(("draft", round["draft"]))
+        if round["problems"]:
+            files.append(("validation", _render_problems(round)))
+        if round["verdict"]:
             title = f"{state['item']}, round {number}"
-            papers.append(("verdict", _render_review(entry, title)))
-    if state["decision"] == State.APPROVED:
-        papers.append(("final", state["final"]))
-    elif telling := last_word(state["rounds"], state["decision"]):
-        papers.append(("best-draft", telling["draft"]))
-        papers.append(("open", _render_open(state, telling)))
-    is_approved = state["decision"] == State.APPROVED
-    return Artefacts(
-        papers=[{f"{position:03d}-{name}.md": text for position, (name, text) in enumerate(papers, start=1)}],
-        document=state["final"] if is_approved else "",
+            files.append(("verdict", _render_review(round, title)))
+    best = deciding_round(state["rounds"], state["decision"])
+    if state["final"]:
+        files.append(("final", state["final"]))
+    elif best:
+        files.append(("best-draft", best["draft"]))
+        files.append(("open", _render_open(state, best)))
+    lineage = {}
+    for number, (name, text) in enumerate(files, start=1):
+        lineage[f"{number:03d}-{name}.md"] = text
+    return Artifacts(files=[lineage], document=state["final"])
+
+
+def _render_review(round: RoundState, title: str) -> str:
+    """Render the verdict and the answer from which it was read."""
+    if round["reviewer"] in (RULES, SCRIPTED, SIMULATED):
+        return _render_rules(round, title)
+    answer = round["answer"].strip()
+    # A fence must be longer than any run of backquotes inside it.
+    runs = re.findall("`+", answer)
+    longest = max(map(len, runs), default=0)
+    fence = "`" * max(3, longest + 1)
+    verdict = parse_verdict(round["verdict"])
+    return _REVIEW.format(
+        verdict=render_verdict(verdict, title).rstrip() + _render_statuses(round),
+        fence=fence,
+        answer=answer,
     )
 
 
-def _render_review(entry: RoundState, title: str) -> str:
-    """Render the verdict with the answer it was read from beside it."""
-    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", entry["answer"])), default=0))
-    rendered = render_verdict(parse_verdict(entry["verdict"]), title).rstrip()
-    rendered += _render_fates(entry)
-    return f"{rendered}\n\n## The reviewer's answer as it came\n\n{fence}json\n{entry['answer'].strip()}\n{fence}\n"
+def _render_rules(round: RoundState, title: str) -> str:
+    """Render the findings of rules, which have no form for an approval."""
+    verdict = parse_verdict(round["verdict"])
+    lines = [f"- {say_finding(finding)}" for finding in verdict.findings]
+    lines += [f"- Question: {question}" for question in verdict.questions]
+    findings = "\n".join(lines) or "Nothing was found."
+    return f"# {title}: {round['reviewer']}\n\n{findings}\n"
 
 
-def _render_problems(entry: RoundState) -> str:
-    lines = [f"- **{p['id']}** ({p['tier']}, {p['section']}): {p['text']}" for p in entry["problems"]]
-    return "# Mechanical check\n\nFound before a reviewer was asked:\n\n" + "\n".join(lines) + "\n"
+def _render_problems(round: RoundState) -> str:
+    lines = [_PROBLEM.format(**problem) for problem in round["problems"]]
+    return _PROBLEMS.format(problems="\n".join(lines))
 
 
-def _render_fates(entry: RoundState) -> str:
-    """Say what became of the findings of the round before; nothing after a first review."""
+def _render_statuses(round: RoundState) -> str:
+    """Render the finding statuses since the last review; empty after a first review."""
     # A checkpoint of an earlier version has none.
-    fates = entry.get("fates", {})
-    if all(fate == Fate.NEW for fate in fates.values()):
+    statuses = round.get("fates", {})
+    ids: dict[str, list[str]] = {}
+    for id, status in statuses.items():
+        ids.setdefault(status, []).append(id)
+    if ids.keys() <= {FindingStatus.NEW}:
         return ""
-    lines = [f"- {fate}: {', '.join(ids)}" for fate in Fate if (ids := [id for id in fates if fates[id] == fate])]
+    lines = []
+    for status in FindingStatus:
+        if status in ids:
+            listed = ", ".join(ids[status])
+            lines.append(f"- {status}: {listed}")
     return "\n\n## Since the last review\n\n" + "\n".join(lines)
 
 
-def _render_open(state: DraftingState, telling: RoundState) -> str:
-    """Say what keeps the draft from being approved."""
-    number = state["rounds"].index(telling) + 1
-    lines = [f"- {say_finding(finding)}" for finding in findings_of(telling)]
-    if telling["verdict"]:
-        asked = parse_verdict(telling["verdict"]).questions
-        lines += [f"- Question: {' '.join(question.split())}" for question in asked]
-    head = f"# What is open\n\n{state['message']}\n\nThe draft beside this is that of round {number}."
-    return f"{head}\n\n" + ("\n".join(lines) or "Nothing was found in it.") + "\n"
+def _render_open(state: DraftingState, best: RoundState) -> str:
+    """Render the open findings and questions that prevent approval."""
+    lines = [f"- {say_finding(finding)}" for finding in findings_of(best)]
+    if best["verdict"]:
+        for question in parse_verdict(best["verdict"]).questions:
+            flat = " ".join(question.split())
+            lines.append(f"- Question: {flat}")
+    return _OPEN.format(
+        message=state["message"],
+        number=state["rounds"].index(best) + 1,
+        findings="\n".join(lines) or "Nothing was found in it.",
+    )

@@ -1,92 +1,96 @@
-"""The steps of a drafting workflow: each takes the state and returns what it changes."""
+"""The steps of a drafting kind; each takes the state and returns its changes."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Protocol
 
 from agentos.documents.findings import Finding, blocks_approval
+from agentos.documents.markdown import MAX_CHARACTERS
+from agentos.documents.provenance import (
+    APPROVED_STATUS,
+    RECORDED,
+    RECORDED_STATUS,
+    RULES,
+    SIMULATED_STATUS,
+    SKELETON_STATUS,
+)
 from agentos.documents.review_log import Review
 from agentos.documents.verdict import parse_verdict, verdict_json
 from agentos.errors import BadInput, ModelFormat
-from agentos.providers import Completion
-from agentos.task import State
-from agentos.workflows.drafting.kind import Kind
+from agentos.gateway.providers import Completion, Message, ask_once
+from agentos.item import State
+from agentos.settings import RunConfig
+from agentos.workflows.drafting.kind import DraftingKind
 from agentos.workflows.drafting.loop import (
-    Ending,
+    LoopEnding,
     basis_of,
     end_of_review,
     end_of_validation,
     findings_of,
     follow,
     latest_review,
-    to_mend,
+    open_findings,
 )
 from agentos.workflows.drafting.state import DraftingState, RoundState
-from agentos.workflows.flow import Ask, Observe
-from agentos.workflows.steps import Update
+from agentos.workflows.engine.flow import Ask, Observe
+from agentos.workflows.engine.steps import Update
+from agentos.workflows.prompts.overrides import Overrides
 from agentos.workflows.verdicts import ask_for_verdict
 
-DRAFT_LIMIT = 1_000_000
-
-
-class Prompts(Protocol):
-    """What the models of a workflow are told."""
-
-    @property
-    def template(self) -> str:
-        """The form of the document."""
-
-    def render(self, role: str, inputs: Mapping[str, str]) -> str:
-        """Fill the prompt of a role."""
+DRAFT_LIMIT = MAX_CHARACTERS
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class DraftingContext:
     """What the steps need from outside the state."""
 
-    kind: Kind
+    kind: DraftingKind
     ask: Ask
-    prompts: Prompts
+    prompts: Overrides
     gather: Callable[[str], str]
-    """Return what of the repository bears on a source."""
+    """Return the repository context of a source."""
     check: Callable[[str, str, str], Sequence[Finding]]
-    """Check a draft mechanically against its source, the previous draft and the repository."""
-    max_rounds: int
+    """Check a draft mechanically against its source, the previous draft and the
+    repository.
+    """
+    config: RunConfig
     today: Callable[[], str]
     stamp: str
     observe: Observe
 
 
-async def load(state: DraftingState, context: Context) -> Update:
-    """Refuse a source that is no usable spec, and gather what the drafter has to know of the repository."""
-    if defects := context.kind.find_defects(state["source"]):
+async def load(state: DraftingState, context: DraftingContext) -> Update:
+    """Refuse an unusable source, and gather the repository context for the drafter."""
+    defects = context.kind.find_defects(state["source"])
+    if defects:
         raise BadInput(f"Invalid spec format: {'; '.join(defects)}")
     return {"decision": "", "material": context.gather(state["source"])}
 
 
-async def draft(state: DraftingState, context: Context) -> Update:
-    """Have the document written, or revised by what was found in the last round."""
+async def draft(state: DraftingState, context: DraftingContext) -> Update:
+    """Have the document written, or revised to resolve the open findings."""
     rounds = state["rounds"]
-    basis = basis_of(rounds)
     inputs = {
         "item": state["item"],
         context.kind.source: state["source"],
         "template": context.prompts.template,
         # A checkpoint of an earlier version has none.
         "material": state.get("material", ""),
-        "previous_draft": basis["draft"] if basis else "",
-        "findings": _as_json(to_mend(rounds)) if rounds else "",
+        "previous_draft": _basis_draft(rounds),
+        "findings": _as_json(open_findings(rounds)) if rounds else "",
     }
     answer = await _ask(context, "draft", len(rounds) + 1, 1, inputs, schema="")
     text = context.kind.unwrap(answer.text).strip()
     if not text:
-        raise ModelFormat("the drafter gave an empty answer; run again, or name another --drafter")
+        raise ModelFormat(
+            "the drafter gave an empty answer; run again, or name another --drafter"
+        )
     if len(text) > DRAFT_LIMIT:
         raise ModelFormat(
-            f"the drafter gave {len(text)} characters, the limit is {DRAFT_LIMIT}; name another --drafter"
+            f"the drafter gave {len(text)} characters, the limit is {DRAFT_LIMIT}; name"
+            " another --drafter"
         )
     new = RoundState(
         draft=text + "\n",
@@ -101,18 +105,28 @@ async def draft(state: DraftingState, context: Context) -> Update:
     return {"rounds": [*rounds, new], "calls": state["calls"] + 1}
 
 
-async def validate(state: DraftingState, context: Context) -> Update:
-    """Check the draft by machine, so that no reviewer is paid for what a rule can see."""
+async def validate(state: DraftingState, context: DraftingContext) -> Update:
+    """Check the draft mechanically, so that no reviewer is paid for what a rule can
+    find.
+    """
     *earlier, current = state["rounds"]
-    basis = basis_of(earlier)
-    findings = context.check(current["draft"], state["source"], basis["draft"] if basis else "")
+    findings: Sequence[Finding] = ()
+    # A skeleton is not sent back for its gaps: the rules' review lists them.
+    if current["drafter"] != RULES:
+        previous = _basis_draft(earlier)
+        findings = context.check(current["draft"], state["source"], previous)
     problems = [_as_data(finding) for finding in findings if blocks_approval(finding)]
     rounds = [*earlier, RoundState(**{**current, "problems": problems})]
-    return {"rounds": rounds, **_ended(end_of_validation(rounds, context.max_rounds))}
+    return {
+        "rounds": rounds,
+        **_ended(end_of_validation(rounds, context.config.max_rounds)),
+    }
 
 
-async def review(state: DraftingState, context: Context) -> Update:
-    """Have the draft judged by the reviewer, who sees the source, the draft and what was found in it before."""
+async def review(state: DraftingState, context: DraftingContext) -> Update:
+    """Have the draft reviewed; the reviewer sees the source, the draft and the earlier
+    findings.
+    """
     *earlier, current = state["rounds"]
     last = latest_review(earlier)
     inputs = {
@@ -122,8 +136,16 @@ async def review(state: DraftingState, context: Context) -> Update:
         "earlier_findings": _as_json(findings_of(last)) if last else "",
     }
 
-    def ask(attempt: int, again: str) -> Awaitable[Completion]:
-        return _ask(context, "review", len(state["rounds"]), attempt, inputs, schema="verdict", more=again)
+    def ask(attempt: int, said: Sequence[Message]) -> Awaitable[Completion]:
+        return _ask(
+            context,
+            "review",
+            len(state["rounds"]),
+            attempt,
+            inputs,
+            schema="verdict",
+            said=said,
+        )
 
     verdict, answer, asked = await ask_for_verdict(ask)
     tracked = follow(verdict, earlier, current["draft"])
@@ -139,18 +161,27 @@ async def review(state: DraftingState, context: Context) -> Update:
         }
     )
     rounds = [*earlier, judged]
-    ending = end_of_review(verdict, rounds, context.max_rounds)
+    ending = end_of_review(verdict, rounds, context.config.max_rounds)
     return {"rounds": rounds, "calls": state["calls"] + asked, **_ended(ending)}
 
 
-async def finalise(state: DraftingState, context: Context) -> Update:
-    """Write the finished document when it was approved; nothing else is ever filed."""
-    if state["decision"] != State.APPROVED:
-        return {"final": ""}
-    text = context.kind.finalise(
+async def finalize(state: DraftingState, context: DraftingContext) -> Update:
+    """Write the finished document with its status, if there is one."""
+    match state["decision"]:
+        case State.APPROVED if state["rounds"][-1]["reviewer"] == RECORDED:
+            status = RECORDED_STATUS
+        case State.APPROVED:
+            status = APPROVED_STATUS
+        case State.SKELETON:
+            status = SKELETON_STATUS
+        case State.SIMULATED:
+            status = SIMULATED_STATUS
+        case _:
+            return {"final": ""}
+    text = context.kind.finalize(
         state["rounds"][-1]["draft"],
         item=state["item"],
-        status="APPROVED",
+        status=status,
         reviews=reviews_of(state),
         stamp=context.stamp,
     )
@@ -159,14 +190,25 @@ async def finalise(state: DraftingState, context: Context) -> Update:
 
 def reviews_of(state: DraftingState) -> list[Review]:
     """Return the reviews of all rounds that had one."""
-    reviewed = [entry for entry in state["rounds"] if entry["verdict"]]
-    return [
-        Review(number, entry["reviewer"], entry["reviewed_on"], parse_verdict(entry["verdict"]))
-        for number, entry in enumerate(reviewed, start=1)
-    ]
+    reviews: list[Review] = []
+    for round in state["rounds"]:
+        if round["verdict"]:
+            review = Review(
+                len(reviews) + 1,
+                round["reviewer"],
+                round["reviewed_on"],
+                parse_verdict(round["verdict"]),
+            )
+            reviews.append(review)
+    return reviews
 
 
-def _ended(ending: Ending) -> Update:
+def _basis_draft(rounds: Sequence[RoundState]) -> str:
+    basis = basis_of(rounds)
+    return basis["draft"] if basis else ""
+
+
+def _ended(ending: LoopEnding) -> Update:
     return {"decision": str(ending.decision), "message": ending.message}
 
 
@@ -179,9 +221,23 @@ def _as_data(finding: Finding) -> dict[str, str]:
 
 
 def _ask(
-    context: Context, role: str, round: int, attempt: int, inputs: Mapping[str, str], schema: str, more: str = ""
+    context: DraftingContext,
+    role: str,
+    round: int,
+    attempt: int,
+    inputs: Mapping[str, str],
+    schema: str,
+    said: Sequence[Message] = (),
 ) -> Awaitable[Completion]:
     kind = context.kind
     node = kind.nodes[1] if role == "draft" else kind.nodes[3]
-    prompt = context.prompts.render(role, inputs) + more
-    return context.ask(role=role, node=node, round=round, attempt=attempt, prompt=prompt, inputs=inputs, schema=schema)
+    prompt = context.prompts.render(role, inputs)
+    return context.ask(
+        role=role,
+        node=node,
+        round=round,
+        attempt=attempt,
+        messages=(*ask_once(prompt), *said),
+        inputs=inputs,
+        schema=schema,
+    )

@@ -1,4 +1,4 @@
-"""The files of a repository, as far as a design may declare them."""
+"""Look up the files of a repository that a design may declare."""
 
 from __future__ import annotations
 
@@ -7,37 +7,41 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
-from agentos.documents.hazards import unsafe_path
+from agentos.state.path_rules import unsafe_path
 
 _MOST_NAMES = 2000
 
 
 class RepositoryTree:
-    """Look up paths below a folder; what leads out of it, through a symbolic link too, does not exist."""
+    """Paths below a folder; a path or symbolic link that leads outside does not exist."""
 
     def __init__(self, root: Path) -> None:
         self._root = root.resolve()
 
     def exists(self, path: str) -> bool:
-        """Tell whether a file or folder is there."""
+        """Tell whether a file or folder exists."""
         return self._resolve(path) is not None
 
     def names(self, folder: str) -> Sequence[str]:
-        """Return the names in a folder in order, of very many the first that the system gives."""
-        place = self._resolve(folder) if folder else self._root
-        if place is None:
+        """Return the sorted names in a folder, at most the first 2000 that the system
+        lists.
+        """
+        path = self._resolve(folder) if folder else self._root
+        if path is None:
             return ()
         try:
-            with os.scandir(place) as entries:
-                return sorted(entry.name for entry in islice(entries, _MOST_NAMES) if entry.name != ".git")
+            with os.scandir(path) as entries:
+                names = {entry.name for entry in islice(entries, _MOST_NAMES)}
         except OSError:
             return ()
+        return sorted(names - {".git"})
 
     def _resolve(self, path: str) -> Path | None:
         if unsafe_path(path):
             return None
         try:
-            place = (self._root / path.strip().replace("\\", "/")).resolve(strict=True)
+            joined = self._root / path.strip().replace("\\", "/")
+            resolved = joined.resolve(strict=True)
         except (OSError, ValueError, RuntimeError):
             return None
-        return place if place.is_relative_to(self._root) else None
+        return resolved if resolved.is_relative_to(self._root) else None

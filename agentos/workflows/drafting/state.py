@@ -1,4 +1,6 @@
-"""What a drafting workflow carries from step to step; the graph library drops what is not declared here."""
+"""The state of a drafting item; the graph library drops every key that is not declared
+here.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +8,18 @@ from typing import TypedDict
 
 
 class RoundState(TypedDict):
-    """One round: the draft, what the machine found in it, and the review if it was paid for."""
+    """One round: the draft, its mechanical check, and its review if there was one."""
 
     draft: str
     drafter: str
     problems: list[dict[str, str]]
     """Findings of the mechanical check, as JSON data."""
     verdict: str
-    """The review in its JSON form with lasting ids, empty when the draft did not get that far."""
+    """The review as JSON with stable finding ids; empty if there was none."""
     fates: dict[str, str]
-    """What became of every known finding in this review, by id."""
+    """The status of every known finding in this review, by id."""
     answer: str
-    """What the verdict was read from, as the reviewer gave it."""
+    """The reviewer's answer from which the verdict was read."""
     reviewer: str
     reviewed_on: str
 
@@ -28,10 +30,12 @@ class DraftingState(TypedDict):
     item: str
     source: str
     material: str
-    """What of the repository the drafter is shown: gathered once, so that a resumed item asks the same questions."""
+    """The repository context for the drafter, gathered once so that a resumed item sends
+    the same prompts.
+    """
     rounds: list[RoundState]
     decision: str
-    """How the loop ended: a state of the item or `review-stall`, empty while it goes on."""
+    """How the loop ended: a state of the item or `review-stall`; empty while it runs."""
     message: str
     final: str
     calls: int
@@ -39,4 +43,13 @@ class DraftingState(TypedDict):
 
 def initial_state(item: str, source: str) -> DraftingState:
     """Return the state an item starts with."""
-    return DraftingState(item=item, source=source, material="", rounds=[], decision="", message="", final="", calls=0)
+    return DraftingState(
+        item=item,
+        source=source,
+        material="",
+        rounds=[],
+        decision="",
+        message="",
+        final="",
+        calls=0,
+    )

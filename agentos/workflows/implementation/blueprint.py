@@ -1,4 +1,4 @@
-"""What an implementation takes from its design. Pure."""
+"""Read from a design what its implementation needs (pure)."""
 
 from __future__ import annotations
 
@@ -8,19 +8,25 @@ from enum import StrEnum
 from pathlib import PurePosixPath
 
 from agentos.documents.changes import is_test
-from agentos.documents.lld import Lld, check_plan, coverage, parse_lld
+from agentos.documents.lld import check_plan, coverage, parse_lld, status_of
+from agentos.documents.provenance import APPROVED_STATUS, RECORDED_STATUS
 from agentos.documents.repository_paths import plain_path
 from agentos.errors import BadInput
-from agentos.inspection import plain_id
+from agentos.proving.inspection import plain_id
 
-APPROVED = "APPROVED"
+_BUILT = frozenset({APPROVED_STATUS, RECORDED_STATUS.upper()})
+"""Statuses of a design that can be built; the inbox decides whether a recorded approval
+counts.
+"""
 _STANDING = ("regression", "unchanged", "as before")
-"""Words of a scenario about behaviour that is there already; few, for whatever they exempt need not be proven red."""
+"""Words that mark a scenario about existing behavior. Keep them few: the tests of such
+a scenario need not fail before the code is written.
+"""
 _PROSE = frozenset({"", ".md", ".rst", ".adoc", ".txt"})
 
 
 class Change(StrEnum):
-    """What is done to a declared file."""
+    """How a design changes a declared file."""
 
     ADD = "add"
     MODIFY = "modify"
@@ -29,20 +35,24 @@ class Change(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Blueprint:
-    """The parts of a design that are built and proven."""
+    """The parts of a design that are built and tested."""
 
     title: str
     declared: Mapping[str, Change]
-    """Every file of section 2.1 and what is done to it."""
+    """The files of section 2.1, each with its change."""
     scenarios: tuple[str, ...]
-    """Ids of the scenarios that a test must have; those that need a person or a live service are left out."""
-    standing: frozenset[str]
-    """Ids of the scenarios about behaviour that is there already, whose tests may pass before the code."""
+    """Ids of the scenarios that need a test, without those that need a person or a live
+    service.
+    """
+    already_passing: frozenset[str]
+    """Ids of the scenarios about existing behavior, whose tests may pass before the code
+    is written.
+    """
     requirements: Mapping[str, str]
     covered_by: Mapping[str, tuple[str, ...]]
-    """For each requirement the scenarios that test it."""
+    """The scenarios that test each requirement."""
     doubts: tuple[str, ...] = ()
-    """What is wrong with the tables that all this was read from, one line each."""
+    """Problems in the tables of the design, one line each."""
 
     @property
     def tests(self) -> tuple[str, ...]:
@@ -51,84 +61,124 @@ class Blueprint:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The declared files that are no tests."""
+        """The declared files that are not tests."""
         return tuple(path for path in self.declared if not is_test(path))
 
     @property
     def python_sources(self) -> tuple[str, ...]:
-        """The declared modules that will be there when the item is done."""
-        return tuple(p for p in self.sources if p.endswith(".py") and self.declared[p] is not Change.DELETE)
+        """The declared Python modules that the item adds or changes."""
+        return tuple(path for path in self._kept_sources if path.endswith(".py"))
 
     def measured(self, touched: Iterable[str]) -> tuple[str, ...]:
-        """Return the modules whose lines count: the declared ones, and whatever else was changed beside them."""
-        gone = {path for path, change in self.declared.items() if change is Change.DELETE}
-        more = (p for p in touched if p.endswith(".py") and not is_test(p) and p not in gone)
-        return tuple(dict.fromkeys((*self.python_sources, *more)))
+        """Return the modules whose coverage counts: the declared ones and the others
+        that were changed.
+        """
+        found = list(self.python_sources)
+        for path in touched:
+            if path in found or self.declared.get(path) is Change.DELETE:
+                continue
+            if path.endswith(".py") and not is_test(path):
+                found.append(path)
+        return tuple(found)
 
     @property
     def removed_tests(self) -> tuple[str, ...]:
-        """The declared tests that are deleted on purpose."""
-        return tuple(path for path in self.tests if self.declared[path] is Change.DELETE)
+        """The declared tests that the design deletes."""
+        return tuple(
+            path for path in self.tests if self.declared[path] is Change.DELETE
+        )
 
     @property
     def provable(self) -> tuple[str, ...]:
-        """The declared files that some test should notice when they are put back: all but prose and what is deleted."""
-        return tuple(p for p in self.sources if self.declared[p] is not Change.DELETE and not _is_prose(p))
+        """The declared files whose change some test should notice: all but prose and
+        deleted files.
+        """
+        found = []
+        for path in self._kept_sources:
+            suffix = PurePosixPath(path).suffix
+            if suffix.casefold() not in _PROSE:
+                found.append(path)
+        return tuple(found)
+
+    @property
+    def _kept_sources(self) -> list[str]:
+        return [
+            path for path in self.sources if self.declared[path] is not Change.DELETE
+        ]
 
 
 def read_blueprint(text: str, item: str) -> Blueprint:
-    """Take from an approved design what is needed to build it, or raise `BadInput` saying what is missing."""
+    """Read an approved design, or raise `BadInput` that says what is missing."""
     lld = parse_lld(text)
-    if lld.status.upper() != APPROVED:
-        status = lld.status or "nothing"
-        raise BadInput(f"its status is {status}, only approved designs are built; run lld-workflow --ids {item} first")
-    declared = {plain_path(change.path): _kind(change.change) for change in lld.files}
-    if not any(not is_test(path) for path in declared):
-        raise BadInput("section 2.1 declares no file to build; add the table of changed files and have it reviewed")
-    automatic = [scenario for scenario in lld.scenarios if not _needs_more_than_a_test(scenario.type)]
-    if not automatic:
-        raise BadInput("section 10.1 has no scenario that a test could run; add some and have the design reviewed")
-    if not any(is_test(path) for path in declared):
-        declared[f"tests/test_issue_{item.lower().replace('-', '_')}.py"] = Change.ADD
+    status = status_of(lld) or "nothing"
+    if status.upper() not in _BUILT:
+        raise BadInput(
+            f"its status is {status}, only approved designs are built; run lld-workflow"
+            f" --ids {item} first"
+        )
+    declared = {}
+    for file in lld.files:
+        declared[plain_path(file.path)] = _read_change(file.change)
+    if all(map(is_test, declared)):
+        raise BadInput(
+            "section 2.1 declares no file to build; add the table of changed files and"
+            " have it reviewed"
+        )
+    scenarios: list[str] = []
+    already_passing = set()
+    for scenario in lld.scenarios:
+        kind = scenario.type.casefold()
+        if "manual" in kind or "live" in kind:
+            continue
+        id = plain_id(scenario.id)
+        scenarios.append(id)
+        words = f"{scenario.name.casefold()} {kind}"
+        if any(word in words for word in _STANDING):
+            already_passing.add(id)
+    if not scenarios:
+        raise BadInput(
+            "section 10.1 has no scenario that a test could run; add some and have the"
+            " design reviewed"
+        )
+    if not any(map(is_test, declared)):
+        name = item.lower().replace("-", "_")
+        default = f"tests/test_issue_{name}.py"
+        declared[default] = Change.ADD
+    requirements = {}
+    for requirement in lld.requirements:
+        requirements[requirement.id] = requirement.text
+    covered_by = {}
+    for row in coverage(lld):
+        covered_by[row.requirement] = tuple(map(plain_id, row.scenarios))
     return Blueprint(
         title=lld.title,
         declared=declared,
-        scenarios=tuple(dict.fromkeys(plain_id(scenario.id) for scenario in automatic)),
-        standing=frozenset(plain_id(s.id) for s in automatic if _is_standing(f"{s.name} {s.type}")),
-        requirements={requirement.id: requirement.text for requirement in lld.requirements},
-        covered_by=_covered_by(lld),
+        scenarios=tuple(dict.fromkeys(scenarios)),
+        already_passing=frozenset(already_passing),
+        requirements=requirements,
+        covered_by=covered_by,
         doubts=tuple(finding.text for finding in check_plan(lld)),
     )
 
 
-def _is_prose(path: str) -> bool:
-    return PurePosixPath(path).suffix.casefold() in _PROSE
-
-
-def _covered_by(lld: Lld) -> dict[str, tuple[str, ...]]:
-    return {row.requirement: tuple(map(plain_id, row.scenarios)) for row in coverage(lld)}
-
-
-def _kind(change: str) -> Change:
-    word = change.strip().casefold()
+def _read_change(text: str) -> Change:
+    word = text.strip().casefold()
     if word.startswith(("delet", "remov")):
         return Change.DELETE
-    return Change.ADD if word.startswith(("add", "new", "creat")) else Change.MODIFY
-
-
-def _needs_more_than_a_test(kind: str) -> bool:
-    return "manual" in kind.casefold() or "live" in kind.casefold()
-
-
-def _is_standing(words: str) -> bool:
-    return any(word in words.casefold() for word in _STANDING)
+    if word.startswith(("add", "new", "creat")):
+        return Change.ADD
+    return Change.MODIFY
 
 
 def find_plan_problems(blueprint: Blueprint) -> list[str]:
-    """Tell which requirements no scenario tests, before anybody is paid to say so."""
-    automatic = set(blueprint.scenarios)
-    return [
-        f"{requirement}: no scenario of section 10.1 that can be run covers it: {blueprint.requirements[requirement]}"
-        for requirement, scenarios in blueprint.covered_by.items()
-        if not automatic & set(scenarios)
-    ]
+    """Return the requirements that no scenario tests, before a review is paid for."""
+    problems = []
+    for requirement, scenarios in blueprint.covered_by.items():
+        if not set(scenarios).isdisjoint(blueprint.scenarios):
+            continue
+        text = blueprint.requirements[requirement]
+        problems.append(
+            f"{requirement}: no scenario of section 10.1 that can be run covers it:"
+            f" {text}"
+        )
+    return problems

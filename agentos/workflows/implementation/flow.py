@@ -1,24 +1,25 @@
-"""The implementation workflow as the runner sees it."""
+"""The implementation flow as the runner sees it."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from agentos.artefacts import Artefacts
-from agentos.checkpoints import Identity
 from agentos.errors import BadInput
-from agentos.task import Failure, Outcome, State, Workflow
-from agentos.workflows.flow import Ask, Job, Observe, stamp_of
+from agentos.item import Failure, Outcome, State
+from agentos.kinds import Kind
+from agentos.repository.publish import Artifacts
+from agentos.workflows.engine.assignment import Assignment
+from agentos.workflows.engine.checkpoints import Identity
+from agentos.workflows.engine.flow import Session, build_marker
 from agentos.workflows.implementation.blueprint import read_blueprint
 from agentos.workflows.implementation.graph import CODE, build_graph
-from agentos.workflows.implementation.nodes import SCAFFOLD_ATTEMPTS, Context
-from agentos.workflows.implementation.reports import artefacts_of
+from agentos.workflows.implementation.nodes import SCAFFOLD_ATTEMPTS, BuildContext
+from agentos.workflows.implementation.reports import artifacts_of
 from agentos.workflows.implementation.state import ImplementationState, initial_state
-from agentos.workflows.implementation.workbench import Workbench
-from agentos.workflows.overrides import load_for_item
+from agentos.workflows.implementation.workspace import Workspace
+from agentos.workflows.prompts.overrides import load_for_item
 
 if TYPE_CHECKING:
     from langgraph.graph import StateGraph
@@ -31,68 +32,97 @@ LONGEST_LINE = 500
 class Implementation:
     """Build an approved design, tests first."""
 
-    workflow: Workflow = Workflow.IMPLEMENTATION
+    workflow: Kind = Kind.IMPLEMENTATION
     version: int = 1
 
-    def build(self) -> StateGraph[ImplementationState, Context, ImplementationState, ImplementationState]:
+    def build(
+        self,
+    ) -> StateGraph[
+        ImplementationState, BuildContext, ImplementationState, ImplementationState
+    ]:
         """Return its graph."""
         return build_graph()
 
-    def start(self, job: Job) -> ImplementationState:
-        """Return the state with the design alone."""
+    def start(self, assignment: Assignment) -> ImplementationState:
+        """Return the initial state: the design only."""
         return initial_state(
-            job.task.item, job.text, int(time.time()), stamp_of(self.workflow, self.version, job.digest)
+            assignment.item.id,
+            assignment.text,
+            int(time.time()),
+            build_marker(self.workflow, self.version, assignment.digest),
         )
 
-    def most_steps(self, job: Job) -> int:
-        """Return the steps of all attempts, and some to spare."""
-        return 10 + 2 * SCAFFOLD_ATTEMPTS + 3 * job.max_rounds
+    def most_steps(self, assignment: Assignment) -> int:
+        """Return an upper bound on the steps of all attempts."""
+        return 10 + 2 * SCAFFOLD_ATTEMPTS + 3 * assignment.config.max_iterations
 
-    def context(self, job: Job, identity: Identity, ask: Ask, observe: Observe) -> Context:  # noqa: ARG002
-        """Return what the steps need: the design's parts, the worktree, the models."""
-        if job.workshop is None:
+    def context(
+        self,
+        session: Session,
+        identity: Identity,  # noqa: ARG002
+    ) -> BuildContext:
+        """Return what the steps need: the design, the worktree and the models."""
+        assignment = session.assignment
+        if assignment.build is None:
             raise BadInput("an implementation needs a place to be built in")
-        blueprint = read_blueprint(job.text, job.task.item)
-        return Context(
-            ask=ask,
-            prompts=load_for_item(Path(job.publication.repository), self.workflow),
+        blueprint = read_blueprint(assignment.text, assignment.item.id)
+        repository = session.root
+        return BuildContext(
+            ask=session.ask,
+            prompts=load_for_item(repository, self.workflow),
             blueprint=blueprint,
-            bench=Workbench(job, job.workshop, blueprint, observe),
-            max_iterations=job.max_rounds,
-            coverage_target=job.workshop.coverage_target,
-            observe=observe,
+            workspace=Workspace(session, assignment.build, blueprint),
+            config=assignment.config,
+            observe=session.observe,
         )
 
-    def halts_before(self, job: Job) -> tuple[str, ...]:
-        """Return the code, when only the tests were asked for."""
-        return (CODE,) if job.workshop is not None and job.workshop.stops_after_tests else ()
+    def pauses_before(self, assignment: Assignment) -> tuple[str, ...]:
+        """Return the step that writes code if only the tests were asked for."""
+        if assignment.config.scaffold_only:
+            return (CODE,)
+        return ()
 
-    def standing(self, state: ImplementationState) -> Outcome:
-        """Say that the tests are there."""
+    def paused_outcome(self, state: ImplementationState) -> Outcome:
+        """Return the outcome of an item whose tests are written."""
         count = len(state["scaffolds"][-1]["names"])
-        message = f"{count} tests are written and proven red; run without --scaffold-only to have the code written"
-        return Outcome(State.SCAFFOLDED, message, rounds=len(state["iterations"]), calls=state["calls"])
+        message = (
+            f"{count} tests are written and proven red; run without --scaffold-only to"
+            " have the code written"
+        )
+        return Outcome(
+            State.SCAFFOLDED,
+            message,
+            rounds=len(state["iterations"]),
+            calls=state["calls"],
+        )
 
     def outcome(self, state: ImplementationState) -> Outcome:
-        """Say how the item ended."""
+        """Return how the item ended."""
         decision = state["decision"]
-        failure = Failure(decision) if decision in (Failure.RED_INVALID, Failure.NOT_GREEN) else None
+        failure = None
+        if decision in (Failure.RED_INVALID, Failure.NOT_GREEN):
+            failure = Failure(decision)
         return Outcome(
             State.FAILED if failure else State(decision),
             _shorten(state["message"]),
             failure,
             len(state["iterations"]),
             state["calls"],
-            findings=tuple(_shorten(finding) for finding in state["findings"][:MOST_FINDINGS]),
+            findings=tuple(map(_shorten, state["findings"][:MOST_FINDINGS])),
             questions=tuple(state["questions"][:MOST_FINDINGS]),
         )
 
-    def artefacts(self, state: ImplementationState) -> Artefacts:
-        """Return the lineage and the reports."""
-        return artefacts_of(state)
+    def artifacts(self, state: ImplementationState, context: BuildContext) -> Artifacts:
+        """Return the lineage files, the reports and the commits."""
+        artifacts = artifacts_of(state)
+        if not state["commit"]:
+            return artifacts
+        return replace(artifacts, bundle=context.workspace.bundle())
 
 
 def _shorten(text: str) -> str:
-    """Keep a line that hostile code could make long within what a terminal can show; the report has all of it."""
+    """Cut a line that hostile code could make long; the report holds all of it."""
     flat = " ".join(text.split())
-    return flat if len(flat) <= LONGEST_LINE else f"{flat[:LONGEST_LINE]}..."
+    if len(flat) <= LONGEST_LINE:
+        return flat
+    return f"{flat[:LONGEST_LINE]}..."

@@ -1,31 +1,39 @@
-"""By which names the code under design can be imported. Pure."""
+"""Find the names by which the code of a design can be imported (pure)."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
 from agentos.workflows.implementation.blueprint import Blueprint
-from agentos.workflows.implementation.showing import Reader
+from agentos.workflows.implementation.rendering import Reader
 
 
 def planned_modules(blueprint: Blueprint, reader: Reader) -> tuple[str, ...]:
-    """Return the names of all declared modules, with those below a folder that is no package but may be a root."""
-    names = [name for path in blueprint.python_sources for name in _names(path, blueprint.declared, reader)]
+    """Return the names of all declared modules, also as seen from a folder that may be
+    an import root.
+    """
+    names: list[str] = []
+    for path in blueprint.python_sources:
+        names += _names(path, blueprint.declared, reader)
     return tuple(dict.fromkeys(names))
 
 
 def top_level_names(blueprint: Blueprint, reader: Reader) -> tuple[str, ...]:
-    """Return what a test would import to come to the code."""
-    return tuple(dict.fromkeys(name.partition(".")[0] for name in planned_modules(blueprint, reader)))
+    """Return the top-level packages that a test imports to reach the code."""
+    modules = planned_modules(blueprint, reader)
+    return tuple(dict.fromkeys(name.partition(".")[0] for name in modules))
 
 
 def _names(path: str, declared: Collection[str], reader: Reader) -> list[str]:
-    """Return the dotted names of a file: counted from the repository, then from each folder that is no package."""
+    """Return the dotted names of a file: from the root of the repository, then from
+    each parent folder up to the first package.
+    """
     parts = path.removesuffix(".py").removesuffix("/__init__").split("/")
     names = []
     for start in range(len(parts)):
         names.append(".".join(parts[start:]))
-        initialiser = "/".join((*parts[: start + 1], "__init__.py"))
-        if initialiser in declared or reader.read(initialiser) is not None:
+        package = "/".join(parts[: start + 1])
+        marker = f"{package}/__init__.py"
+        if marker in declared or reader.read(marker) is not None:
             break
     return names

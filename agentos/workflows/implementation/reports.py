@@ -1,194 +1,324 @@
-"""What an implementation leaves to read: its numbered papers, the implementation report and the test report."""
+"""Write the lineage files, the implementation report and the test report of an item."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from agentos.artefacts import Artefacts
 from agentos.documents.tables import render_row
 from agentos.documents.verdict import parse_verdict, render_verdict
-from agentos.inspection import plain_id, scenario_of
-from agentos.money import say_dollars
-from agentos.proofs.judging import name_lines
-from agentos.proofs.runs import RED, Outcome, TestRun
-from agentos.task import State
+from agentos.item import State
+from agentos.money import format_dollars
+from agentos.proving.inspection import plain_id, scenario_of
+from agentos.proving.judging import name_lines
+from agentos.proving.runners.runs import RED, TestOutcome, TestRun
+from agentos.repository.publish import Artifacts
 from agentos.workflows.implementation.blueprint import Blueprint, read_blueprint
 from agentos.workflows.implementation.proving import best_iteration
 from agentos.workflows.implementation.state import ImplementationState, Iteration
 
-_ENDS = {
+_ENDS: Mapping[str, str] = {
     State.IMPLEMENTED: "Implemented",
     State.NEEDS_REVISION: "Not begun: the test plan needs revision",
     State.NEEDS_DISCUSSION: "Not begun: the reviewer has a question",
 }
+_IMPLEMENTATION_REPORT = """\
+# {item} - Implementation report
+
+* **Design:** {design}
+* **End:** {end}
+* **Message:** {message}
+* **Iterations:** {iterations}
+* **Calls of models:** {calls}
+* **Cost:** {cost}
+* **Base:** {base}
+* **Environment of the tests:** {environment}
+{branch}
+## Requirements
+
+{requirements}
+
+## Files
+
+{files}
+
+## {findings_title}
+
+{findings}
+{remarks}
+## Iterations
+
+{attempts}
+"""
+_BRANCH = """\
+* **Branch:** {branch}
+* **Commit:** {commit}
+"""
+_REMARKS = """
+## Remarks of the test plan's reviewer
+
+{remarks}
+"""
+_TEST_REPORT = """\
+# {item} - Test report
+
+* **Tests:** {count}
+* **Scenarios:** {scenarios}
+
+## Red and green
+
+{tests}
+
+## Coverage of the declared files
+
+{coverage}
+
+## The repository's whole suite
+
+{suite}
+"""
+_UNPROVEN = """
+## Not noticed by any test
+
+{unproven}"""
 
 
-def artefacts_of(state: ImplementationState) -> Artefacts:
-    """Return the papers of the lineage and the two reports."""
+def artifacts_of(state: ImplementationState) -> Artifacts:
+    """Return the lineage files and the two reports."""
     blueprint = read_blueprint(state["source"], state["item"])
     reports = {
         "implementation-report.md": render_implementation(state, blueprint),
         "test-report.md": render_tests(state, blueprint),
     }
-    named = {f"{number:03d}-{name}": text for number, (name, text) in enumerate(_papers(state), start=1)}
-    return Artefacts(papers=(named, reports))
+    lineage = {}
+    for number, (name, text) in enumerate(_lineage_files(state), start=1):
+        lineage[f"{number:03d}-{name}"] = text
+    return Artifacts(files=(lineage, reports))
 
 
-def _papers(state: ImplementationState) -> Iterator[tuple[str, str]]:
+def _lineage_files(state: ImplementationState) -> Iterator[tuple[str, str]]:
     yield "design.md", state["source"]
     if state["plan"]:
-        yield "plan-review.md", render_verdict(parse_verdict(state["plan"]), f"{state['item']}, test plan")
+        verdict = parse_verdict(state["plan"])
+        yield "plan-review.md", render_verdict(verdict, f"{state['item']}, test plan")
     for attempt in state["scaffolds"]:
         yield "tests.md", attempt["answer"]
         if attempt["problems"]:
             yield "tests-refused.md", _list(attempt["problems"])
     for iteration in state["iterations"]:
         yield "code.md", iteration["answer"]
-        if iteration["refusals"]:
-            yield "code-refused.md", iteration["feedback"] or _list(iteration["refusals"])
+        refusals = iteration["refusals"]
+        if refusals:
+            yield "code-refused.md", iteration["feedback"] or _list(refusals)
     if state["commit"]:
-        facts = {name: state[name] for name in ("branch", "commit", "base", "touched")}
+        facts = {
+            "branch": state["branch"],
+            "commit": state["commit"],
+            "base": state["base"],
+            "touched": state["touched"],
+        }
         yield "final.json", json.dumps(facts, indent=1) + "\n"
 
 
 def render_implementation(state: ImplementationState, blueprint: Blueprint) -> str:
-    """Say what was built against each requirement, and where it differs from the design."""
+    """Report what was built for each requirement and where it differs from the
+    design.
+    """
     decision = state["decision"]
-    end = _ENDS.get(State(decision), decision) if decision in list(State) else f"Failed: {decision}"
-    lines = [
-        f"# {state['item']} - Implementation report",
-        "",
-        f"* **Design:** {blueprint.title}",
-        f"* **End:** {end}",
-        f"* **Message:** {state['message']}",
-        f"* **Iterations:** {len(state['iterations'])}",
-        f"* **Calls of models:** {state['calls']}",
-        f"* **Cost:** {_say_cost(state)}",
-        f"* **Base:** {state['base'] or 'none'}",
-        f"* **Environment of the tests:** {state.get('environment') or 'as it was'}",
-    ]
+    is_implemented = decision == State.IMPLEMENTED
+    end = f"Failed: {decision}"
+    if decision in list(State):
+        end = _ENDS.get(decision, decision)
+    branch = ""
     if state["commit"]:
-        lines += [f"* **Branch:** {state['branch']}", f"* **Commit:** {state['commit']}"]
-    lines += ["", "## Requirements", "", *_requirement_rows(state, blueprint)]
-    lines += ["", "## Files", "", *_file_rows(state, blueprint)]
-    told = "Deviations from the design" if decision == State.IMPLEMENTED else "Why it ended"
-    lines += ["", f"## {told}", "", _list(state["findings"]).rstrip() or "None."]
-    if remarks := _plan_remarks(state):
-        lines += ["", "## Remarks of the test plan's reviewer", "", *remarks]
-    lines += ["", "## Iterations", "", *_iteration_rows(state)]
-    if decision == State.IMPLEMENTED:
-        lines += ["", state["stamp"]]
-    return "\n".join(lines) + "\n"
+        branch = _BRANCH.format(branch=state["branch"], commit=state["commit"])
+    cost = "nothing, by the prices that are known"
+    if state.get("cost"):
+        cost = format_dollars(state["cost"])
+    report = _IMPLEMENTATION_REPORT.format(
+        item=state["item"],
+        design=blueprint.title,
+        end=end,
+        message=state["message"],
+        iterations=len(state["iterations"]),
+        calls=state["calls"],
+        cost=cost,
+        base=state["base"] or "none",
+        environment=state.get("environment") or "as it was",
+        branch=branch,
+        requirements=_requirement_table(state, blueprint),
+        files=_file_table(state, blueprint),
+        findings_title="Deviations from the design"
+        if is_implemented
+        else "Why it ended",
+        findings=_list(state["findings"]).rstrip() or "None.",
+        remarks=_plan_remarks(state),
+        attempts=_iteration_table(state),
+    )
+    if is_implemented:
+        report += f"\n{state['stamp']}\n"
+    return report
 
 
 def render_tests(state: ImplementationState, blueprint: Blueprint) -> str:
-    """Give the evidence: the tests, red before the code and green after it, and what they reach."""
+    """Report the tests, red before the code and green after it, and the lines that they
+    cover.
+    """
     best = best_iteration(state["iterations"], state["before"])
     red = _outcomes(state["red"])
     green = _outcomes(best["run"] if best else {})
     names = state["scaffolds"][-1]["names"] if state["scaffolds"] else []
-    rows = [("Test", "Scenario", "Without the code", "With the code")]
-    rows += [
-        (f"`{name}`", scenario_of(name) or "-", _find(red, name) or "not run", _find(green, name) or "not run")
+    rows = [
+        (
+            f"`{name}`",
+            scenario_of(name) or "-",
+            _find(red, name) or "not run",
+            _find(green, name) or "not run",
+        )
         for name in names
     ]
-    lines = [f"# {state['item']} - Test report", "", f"* **Tests:** {len(names)}"]
-    lines += [f"* **Scenarios:** {', '.join(blueprint.scenarios)}", "", "## Red and green", "", *_table(rows)]
-    lines += ["", "## Coverage of the declared files", "", *_coverage_rows(best)]
-    lines += ["", "## The repository's whole suite", "", _describe_suite(best, state["before"])]
+    report = _TEST_REPORT.format(
+        item=state["item"],
+        count=len(names),
+        scenarios=", ".join(blueprint.scenarios),
+        tests=_table(["Test", "Scenario", "Without the code", "With the code"], rows),
+        coverage=_coverage_table(best),
+        suite=_describe_suite(best, state["before"]),
+    )
     if state["unproven"]:
-        lines += ["", "## Not noticed by any test", "", _list(state["unproven"]).rstrip()]
-    return "\n".join(lines) + "\n"
+        report += _UNPROVEN.format(unproven=_list(state["unproven"]))
+    return report
 
 
-def _say_cost(state: ImplementationState) -> str:
-    cost = state.get("cost", 0)
-    return say_dollars(cost) if cost else "nothing, by the prices that are known"
+def _plan_remarks(state: ImplementationState) -> str:
+    if not state["plan"]:
+        return ""
+    findings = parse_verdict(state["plan"]).findings
+    remarks = [
+        f"- {finding.id} ({finding.tier}): {finding.text}" for finding in findings
+    ]
+    return _REMARKS.format(remarks="\n".join(remarks)) if remarks else ""
 
 
-def _plan_remarks(state: ImplementationState) -> list[str]:
-    findings = parse_verdict(state["plan"]).findings if state["plan"] else ()
-    return [f"- {finding.id} ({finding.tier}): {finding.text}" for finding in findings]
-
-
-def _requirement_rows(state: ImplementationState, blueprint: Blueprint) -> list[str]:
+def _requirement_table(state: ImplementationState, blueprint: Blueprint) -> str:
     best = best_iteration(state["iterations"], state["before"])
     green = _outcomes(best["run"] if best else {})
-    by_scenario: dict[str, list[str]] = {}
+    by_scenario: dict[str, set[str]] = {}
     for name, outcome in green.items():
-        by_scenario.setdefault(plain_id(scenario_of(name)), []).append(outcome)
-    rows = [("Requirement", "Text", "Scenarios", "Proven")]
+        scenario = plain_id(scenario_of(name))
+        by_scenario.setdefault(scenario, set()).add(outcome)
+    rows = []
     for requirement, text in blueprint.requirements.items():
         scenarios = blueprint.covered_by.get(requirement, ())
-        ends = [end for scenario in scenarios for end in by_scenario.get(scenario, ())]
-        is_proven = bool(ends) and all(end == Outcome.PASSED for end in ends)
-        rows.append((requirement, text, ", ".join(scenarios) or "-", "yes" if is_proven else "no"))
-    return _table(rows)
+        outcomes = set[str]()
+        for scenario in scenarios:
+            outcomes |= by_scenario.get(scenario, set())
+        rows.append(
+            (
+                requirement,
+                text,
+                ", ".join(scenarios) or "-",
+                "yes" if outcomes == {TestOutcome.PASSED} else "no",
+            )
+        )
+    return _table(["Requirement", "Text", "Scenarios", "Proven"], rows)
 
 
-def _file_rows(state: ImplementationState, blueprint: Blueprint) -> list[str]:
+def _file_table(state: ImplementationState, blueprint: Blueprint) -> str:
     touched = set(state["touched"])
-    rows = [("File", "Declared", "Touched")]
-    rows += [(f"`{path}`", str(kind), "yes" if path in touched else "no") for path, kind in blueprint.declared.items()]
-    rows += [(f"`{path}`", "not declared", "yes") for path in sorted(touched - blueprint.declared.keys())]
-    return _table(rows)
+    rows = []
+    for path, change in blueprint.declared.items():
+        rows.append((f"`{path}`", str(change), "yes" if path in touched else "no"))
+    for path in sorted(touched - blueprint.declared.keys()):
+        row = (f"`{path}`", "not declared", "yes")
+        rows.append(row)
+    return _table(["File", "Declared", "Touched"], rows)
 
 
-def _iteration_rows(state: ImplementationState) -> list[str]:
-    rows = [("Iteration", "Passed", "Not passed", "Refused for")]
+def _iteration_table(state: ImplementationState) -> str:
+    if not state["iterations"]:
+        return "None."
+    rows = []
     for number, iteration in enumerate(state["iterations"], start=1):
-        ends = list(_outcomes(iteration["run"]).values())
-        passed = ends.count(Outcome.PASSED)
-        first = iteration["refusals"][0] if iteration["refusals"] else "-"
-        rows.append((str(number), str(passed), str(len(ends) - passed), first))
-    return _table(rows) if len(rows) > 1 else ["None."]
+        outcomes = list(_outcomes(iteration["run"]).values())
+        passed = outcomes.count(TestOutcome.PASSED)
+        refusals = iteration["refusals"] or ["-"]
+        rows.append(
+            (
+                str(number),
+                str(passed),
+                str(len(outcomes) - passed),
+                refusals[0],
+            )
+        )
+    return _table(["Iteration", "Passed", "Not passed", "Refused for"], rows)
 
 
-def _coverage_rows(best: Iteration | None) -> list[str]:
+def _coverage_table(best: Iteration | None) -> str:
     if best is None or not best["suite"]:
-        return ["Not measured: the item's own tests were not green."]
-    rows = [("File", "Lines run", "Of", "Missing")]
+        return "Not measured: the item's own tests were not green."
+    rows = []
     for path, file in TestRun.from_data(best["suite"]).coverage.items():
-        total = len(file.executed) + len(file.missing)
-        rows.append((f"`{path}`", str(len(file.executed)), str(total), file.problem or name_lines(file) or "-"))
-    return _table(rows)
+        executed = len(file.executed)
+        rows.append(
+            (
+                f"`{path}`",
+                str(executed),
+                str(executed + len(file.missing)),
+                file.problem or name_lines(file) or "-",
+            )
+        )
+    return _table(["File", "Lines run", "Of", "Missing"], rows)
 
 
 def _describe_suite(best: Iteration | None, before: Mapping[str, Any]) -> str:
     if best is None or not best["suite"]:
         return "Not run: the item's own tests were not green."
-    ends = list(_outcomes(best["suite"]).values())
-    counts = [(outcome, ends.count(outcome)) for outcome in Outcome if outcome is not Outcome.PASSED]
-    others = "".join(f", {count} {outcome}" for outcome, count in counts if count)
-    said = f"{ends.count(Outcome.PASSED)} of {len(ends)} tests passed{others}."
-    known = sum(end in RED for end in _outcomes(before).values())
-    return f"{said} Before the change {known} failed." if known else said
+    counts = Counter(_outcomes(best["suite"]).values())
+    text = f"{counts[TestOutcome.PASSED]} of {counts.total()} tests passed"
+    for outcome in TestOutcome:
+        if outcome is not TestOutcome.PASSED and counts[outcome]:
+            text += f", {counts[outcome]} {outcome}"
+    text += "."
+    failed_before = sum(outcome in RED for outcome in _outcomes(before).values())
+    if failed_before:
+        text += f" Before the change {failed_before} failed."
+    return text
 
 
 def _outcomes(run: Mapping[str, Any]) -> dict[str, str]:
-    return {str(test["id"]): str(test["outcome"]) for test in run.get("tests", ())}
+    outcomes = {}
+    for test in run.get("tests", ()):
+        outcomes[str(test["id"])] = str(test["outcome"])
+    return outcomes
 
 
 def _find(outcomes: Mapping[str, str], name: str) -> str:
-    """Return how a test ended; of one with parameters, all the ways."""
-    ends = [end for each, end in outcomes.items() if each == name or each.startswith(f"{name}[")]
-    return ", ".join(dict.fromkeys(ends))
+    """Return the outcome of a test; for one with parameters, all distinct outcomes."""
+    found = []
+    for test, outcome in outcomes.items():
+        is_asked_for = test == name or test.startswith(f"{name}[")
+        if is_asked_for and outcome not in found:
+            found.append(outcome)
+    return ", ".join(found)
 
 
-def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    head, *body = rows
-    return [
+def _table(head: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
+    lines = [
         render_row(head),
         render_row(["---"] * len(head)),
-        *(render_row([_flat(cell) for cell in row]) for row in body),
     ]
+    for row in rows:
+        cells = map(_flatten, row)
+        lines.append(render_row(cells))
+    return "\n".join(lines)
 
 
-def _flat(text: str) -> str:
+def _flatten(text: str) -> str:
     return " ".join(text.split())
 
 
 def _list(lines: list[str]) -> str:
-    return "".join(f"- {_flat(line)}\n" for line in lines)
+    return "".join(f"- {_flatten(line)}\n" for line in lines)

@@ -1,7 +1,8 @@
-"""What an implementation carries from step to step; the graph library drops what is not declared here.
+"""The state of an implementation; the graph library drops every key that is not declared
+here.
 
-Files are not in it: they are in the worktree and, at every step, in a snapshot that the state names. A resumed step
-first puts the worktree back to that snapshot.
+Files are not part of it: they are in the worktree and, after every step, in a snapshot
+that the state names. A resumed step first restores the worktree to that snapshot.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ class Scaffold(TypedDict):
     answer: str
     author: str
     tests: dict[str, str]
-    """The test files by path; empty when the answer could not be used."""
+    """The test files by path; empty if the answer could not be used."""
     names: list[str]
-    """The tests that the item brings or changes, as the runner names them."""
+    """The tests that the item adds or changes, as the runner names them."""
     earlier: NotRequired[list[str]]
-    """The tests that the files held before, whether they were changed or not."""
+    """The existing tests of the files, changed or not."""
     problems: list[str]
-    """Why they were refused; empty for those that were taken."""
+    """Why the tests were refused; empty if they were accepted."""
 
 
 class Iteration(TypedDict):
@@ -30,17 +31,19 @@ class Iteration(TypedDict):
     answer: str
     author: str
     snapshot: str
-    """The worktree with this attempt in it; empty when the answer was refused before anything was written."""
+    """The commit with this attempt; empty if the answer was refused before anything was
+    written.
+    """
     refusals: list[str]
-    """Why it is not the last one: what the answer did wrong, or what the tests showed."""
+    """Why the attempt was refused: problems of the answer, or failures of the tests."""
     extras: dict[str, str]
     """Files that the design does not declare, with the reasons given."""
     run: dict[str, Any]
-    """The run of the item's own tests, as JSON data; empty when there was none."""
+    """The run of the item's own tests as JSON data; empty if there was none."""
     suite: dict[str, Any]
-    """The run of the whole suite, as JSON data; empty when it did not come to that."""
+    """The run of the whole suite as JSON data; empty if there was none."""
     feedback: str
-    """What the next attempt is told about this one."""
+    """Feedback on this attempt for the next one."""
 
 
 class ImplementationState(TypedDict):
@@ -50,46 +53,55 @@ class ImplementationState(TypedDict):
     source: str
     """The design."""
     began: int
-    """When the item was begun, in seconds since 1970: the time of its commit, also when it is resumed."""
+    """Start of the item in seconds since 1970; the time of its commit, also after a
+    resume.
+    """
     base: str
-    """The commit it builds on."""
+    """The commit that the item builds on."""
     material: str
+    """The repository context that the models see."""
     plan: str
-    """The review of the test plan in its JSON form."""
+    """The review of the test plan as JSON."""
     plan_answer: str
     reviewer: str
     scaffolds: list[Scaffold]
     snapshot: str
-    """The commit that the worktree has to be at before the next step."""
+    """The commit to which the next step restores the worktree."""
     red: dict[str, Any]
-    """The run without the code, as JSON data; what could not be imported without it was stood in for."""
+    """The run before the code is written, as JSON data; skeletons stand in for modules
+    that the tests import.
+    """
     bare: NotRequired[dict[str, Any]]
-    """The same with nothing in the place of the code; empty while it is not known."""
+    """The run without code and without skeletons, as JSON data; empty while unknown."""
     before: dict[str, Any]
-    """The whole suite on the base, as JSON data; empty when nothing asked for it."""
+    """The run of the whole suite on the base, as JSON data; empty if there was none."""
     iterations: list[Iteration]
     unproven: list[str]
-    """Declared files whose change no test notices, and tests that notice no change, one line each."""
+    """Declared files whose change no test notices, and tests that notice no change, one
+    line each.
+    """
     touched: list[str]
     """Files that the finished item changes."""
     decision: str
-    """How it ended: a state of the item or a class of failure, empty while it goes on."""
+    """How the item ended: a state or a failure class; empty while it runs."""
     message: str
     findings: list[str]
     questions: list[str]
     commit: str
-    """What the branch points at when it is done."""
+    """The commit of the finished branch."""
     branch: str
     stamp: str
-    """The line by which the report of a finished item tells which design it is of."""
+    """The build marker: the line of the report that names the design's hash."""
     calls: int
     environment: NotRequired[str]
-    """Where what the tests need comes from."""
+    """Where the test environment comes from."""
     cost: NotRequired[int]
-    """What the calls cost, in micro-dollars."""
+    """The cost of the calls in micro-dollars."""
 
 
-def initial_state(item: str, source: str, began: int, stamp: str) -> ImplementationState:
+def initial_state(
+    item: str, source: str, began: int, stamp: str
+) -> ImplementationState:
     """Return the state an item starts with."""
     return ImplementationState(
         item=item,

@@ -1,4 +1,6 @@
-"""Run a function over many items on threads: bounded, isolated from each other, stoppable."""
+"""Run a function over many items on a limited number of threads; a failing item does not
+affect the others.
+"""
 
 from __future__ import annotations
 
@@ -25,19 +27,19 @@ SHUTTING_DOWN = "Shutting down... waiting for workers to checkpoint"
 
 @dataclass(frozen=True, slots=True)
 class WorkflowResult:
-    """What became of one item that ran to its end."""
+    """The result of one item that ended."""
 
     item_id: str
     success: bool
     error: str | None = None
     duration: float = 0.0
     value: Any = None
-    """What the worker function returned."""
+    """The return value of the worker function."""
 
 
 @dataclass(slots=True)
 class ProgressStats:
-    """How far a run is. `completed` counts what ended either way."""
+    """The progress of a run; `completed` includes failed items."""
 
     total: int
     completed: int = 0
@@ -54,7 +56,7 @@ class ProgressStats:
 class _Finished:
     position: int
     result: WorkflowResult | None
-    """None when the item was interrupted and will be taken up again."""
+    """None if the item was interrupted and will be resumed by a later run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,46 +66,54 @@ class _SlotFree:
 
 @dataclass(frozen=True, slots=True)
 class _Wake:
-    """Something changed that the main loop has to look at."""
+    """Wakes the main loop to check for a stop request."""
 
 
 @dataclass(slots=True)
 class _Run:
-    """The moving parts of one `execute_parallel`."""
+    """The state of one `execute_parallel` call."""
 
     name: Callable[[int], str]
-    """Gives the id of the item at a position; of thousands, each is made when it is needed."""
+    """Returns the id of the item at a position; ids are made on demand, as there may be
+    thousands.
+    """
     stats: ProgressStats
     messages: SimpleQueue[_Finished | _SlotFree | _Wake]
-    """Of this run alone: a thread that an earlier run left behind must not speak into it."""
+    """Belongs to this run only: a thread that an earlier run left behind must not send
+    messages to it.
+    """
     schedule: Schedule
     results: list[WorkflowResult] = field(default_factory=list)
     running: set[int] = field(default_factory=set)
     in_slots: set[int] = field(default_factory=set)
-    """Those of the running that hold a place of the limited number."""
+    """The running items that count toward `max_workers`."""
     interrupted: set[int] = field(default_factory=set)
-    jobs: SimpleQueue[Callable[[], None] | None] = field(default_factory=SimpleQueue)
+    calls: SimpleQueue[Callable[[], None] | None] = field(default_factory=SimpleQueue)
     threads: int = 0
     stop_deadline: float | None = None
 
-    def do(self, job: Callable[[], None]) -> None:
-        """Have a thread do a job that counts among the running: one that has ended its last, or else a new one."""
-        self.jobs.put(job)
+    def call(self, function: Callable[[], None]) -> None:
+        """Call a function on an idle thread, or on a new one if all are busy; its item
+        must already be among the running.
+        """
+        self.calls.put(function)
         if len(self.running) > self.threads:
             self.threads += 1
-            threading.Thread(target=self._work, name=f"workflow-{self.threads}", daemon=True).start()
+            threading.Thread(
+                target=self._work, name=f"workflow-{self.threads}", daemon=True
+            ).start()
 
     def dismiss(self) -> None:
-        """Let every thread end that has no job."""
+        """End every idle thread."""
         for _ in range(self.threads):
-            self.jobs.put(None)
+            self.calls.put(None)
 
     def _work(self) -> None:
-        while (job := self.jobs.get()) is not None:
-            job()
+        while (function := self.calls.get()) is not None:
+            function()
 
     def unfinished(self) -> list[str]:
-        """Return the ids that did not end: those begun, then those never started."""
+        """Return the ids that did not end: first those begun, then those never started."""
         begun = sorted(self.running | self.interrupted)
         return [self.name(position) for position in (*begun, *self.schedule.left())]
 
@@ -111,9 +121,10 @@ class _Run:
 class ParallelCoordinator:
     """Run a callable over items, `max_workers` at a time, each on a thread.
 
-    The main loop owns all bookkeeping and reacts to messages; a worker thread only runs the callable and reports.
-    So an item that raises, exits or hangs costs itself only. On shutdown nothing new starts, what ended is
-    reported, and what still runs after `shutdown_grace` seconds is left behind and listed as unfinished.
+    The main loop owns all bookkeeping and reacts to messages; a worker thread only runs
+    the callable and reports. So an item that raises, exits or hangs affects only itself.
+    On shutdown no item starts, ended items are reported, and items that still run after
+    `shutdown_grace` seconds are abandoned and listed as unfinished.
     """
 
     DEFAULT_PARALLELISM = 3
@@ -133,16 +144,25 @@ class ParallelCoordinator:
         on_result: Callable[[WorkflowResult, ProgressStats], None] | None = None,
         on_shutdown: Callable[[], None] | None = None,
     ) -> None:
-        if isinstance(max_workers, bool) or not isinstance(max_workers, int) or max_workers < 1:
+        if (
+            isinstance(max_workers, bool)
+            or not isinstance(max_workers, int)
+            or max_workers < 1
+        ):
             raise ValueError(
-                f"max_workers must be a whole number from 1 to {self.MAX_PARALLELISM}, not {max_workers!r}"
+                f"max_workers must be a whole number from 1 to {self.MAX_PARALLELISM},"
+                f" not {max_workers!r}"
             )
         self._announce = announce
         if max_workers > self.MAX_PARALLELISM:
-            announce(f"Warning: parallelism {max_workers} capped at {self.MAX_PARALLELISM}")
+            announce(
+                f"Warning: parallelism {max_workers} capped at {self.MAX_PARALLELISM}"
+            )
         self.max_workers = min(max_workers, self.MAX_PARALLELISM)
         self._credentials = credential_coordinator
-        if capacity is None and isinstance(credential_coordinator, CredentialCoordinator):
+        if capacity is None and isinstance(
+            credential_coordinator, CredentialCoordinator
+        ):
             capacity = credential_coordinator.parallelism
         self._capacity = capacity
         self._grace = shutdown_grace
@@ -153,7 +173,7 @@ class ParallelCoordinator:
         self._on_shutdown = on_shutdown
         # A SimpleQueue may be put to from a signal handler; an Event or a Lock may not.
         self._messages: SimpleQueue[_Finished | _SlotFree | _Wake] = SimpleQueue()
-        self._here = threading.local()
+        self._local = threading.local()
         self._shutdown_requests = 0
         self._is_draining = False
         self._lender = Lender(lambda: self.is_stopping)
@@ -161,7 +181,7 @@ class ParallelCoordinator:
 
     @property
     def is_stopping(self) -> bool:
-        """Whether nothing new is started any more; a long worker function may look at it."""
+        """Whether no item is started anymore; a long worker function may check it."""
         return self._shutdown_requests > 0 or self._is_draining
 
     def execute_parallel(
@@ -173,9 +193,11 @@ class ParallelCoordinator:
         *,
         schedule: Schedule | None = None,
     ) -> tuple[ProgressStats, list[WorkflowResult]]:
-        """Run `worker_func(item, credential)` for every item; return the counts and the result of each that ended.
+        """Run `worker_func(item, credential)` for every item; return the counts and the
+        results of the ended items.
 
-        A schedule says which item is next and may keep some back; those that it never gives are unfinished.
+        A schedule chooses the next item and may hold some back; items that it never
+        returns are unfinished.
         """
         self._messages = SimpleQueue()
         run = _Run(
@@ -191,34 +213,43 @@ class ParallelCoordinator:
             with self._signals():
                 self._loop(run, items, worker_func)
         finally:
-            # Reset at the end and not at the start, or a signal that came just before would be forgotten.
-            self._shutdown_requests, self._is_draining = 0, False
+            # Reset at the end and not at the start, or a signal that arrived just
+            # before the start would be lost.
+            self._shutdown_requests = 0
+            self._is_draining = False
             run.dismiss()
             self._unfinished = run.unfinished()
         if run.stats.completed + len(self._unfinished) != run.stats.total:
-            raise AssertionError("every item ends once: finished and unfinished must add up")
+            raise AssertionError(
+                "every item ends once: finished and unfinished must add up"
+            )
         return run.stats, run.results
 
     def request_shutdown(self) -> None:
-        """Stop as Ctrl+C does: start nothing new, give the running ones their grace. Twice: do not wait at all."""
+        """Stop as Ctrl+C does: start no item and give running items the grace period. A
+        second request ends it.
+        """
         self._shutdown_requests += 1
         self._messages.put(_Wake())
 
     def drain(self) -> None:
-        """Start nothing new but let the running items end."""
+        """Start no item but let the running items end."""
         self._is_draining = True
         self._messages.put(_Wake())
 
     def slot_release(self) -> Callable[[], None]:
-        """Return what lets the next item start although the worker function that asks for it has some finishing to do.
+        """Return a function that lets the next item start before the calling worker
+        function returns.
 
         It may be called from any thread, and more than once.
         """
-        run, position = self._here.place
+        run, position = self._local.place
         return lambda: run.messages.put(_SlotFree(position))
 
     def get_checkpoints(self) -> list[str]:
-        """Return the ids of the last run that did not end, to be taken up again later."""
+        """Return the ids of the last run's unfinished items, which a later run can
+        resume.
+        """
         return list(self._unfinished)
 
     def _handle_shutdown_signal(self, signum: int, frame: FrameType | None) -> None:
@@ -227,24 +258,37 @@ class ParallelCoordinator:
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
-        """Hold SIGINT and SIGTERM while running; off the main thread Python allows no handlers."""
-        if not self._handle_signals or threading.current_thread() is not threading.main_thread():
+        """Handle SIGINT and SIGTERM while running; Python allows handlers only on the
+        main thread.
+        """
+        is_main = threading.current_thread() is threading.main_thread()
+        if not self._handle_signals or not is_main:
             yield
             return
-        previous = {s: signal.signal(s, self._handle_shutdown_signal) for s in (signal.SIGINT, signal.SIGTERM)}
+        previous = {}
+        for number in (signal.SIGINT, signal.SIGTERM):
+            previous[number] = signal.signal(number, self._handle_shutdown_signal)
         try:
             yield
         finally:
             for number, handler in previous.items():
                 signal.signal(number, handler)
 
-    def _loop(self, run: _Run, items: Sequence[Item], worker_func: Callable[[Item, str | None], Any]) -> None:
+    def _loop(
+        self,
+        run: _Run,
+        items: Sequence[Item],
+        worker_func: Callable[[Item, str | None], Any],
+    ) -> None:
         while True:
             self._begin_shutdown_if_asked(run)
-            while self._may_start(run) and (position := run.schedule.take()) is not None:
+            while (
+                self._may_start(run) and (position := run.schedule.take()) is not None
+            ):
                 self._start(run, position, items[position], worker_func)
             if not run.running:
-                # Whatever still waits, waits for something that will not come.
+                # The items that the schedule still holds back wait for others that will
+                # not end.
                 return
             if run.stop_deadline is not None and time.monotonic() >= run.stop_deadline:
                 return
@@ -253,25 +297,36 @@ class ParallelCoordinator:
     def _may_start(self, run: _Run) -> bool:
         if self.is_stopping:
             return False
-        limit = self.max_workers if self._capacity is None else min(self.max_workers, self._capacity(self.max_workers))
+        limit = self.max_workers
+        if self._capacity is not None:
+            limit = min(limit, self._capacity(limit))
         return len(run.in_slots) < max(1, limit)
 
-    def _start(self, run: _Run, position: int, item: Item, worker_func: Callable[[Item, str | None], Any]) -> None:
+    def _start(
+        self,
+        run: _Run,
+        position: int,
+        item: Item,
+        worker_func: Callable[[Item, str | None], Any],
+    ) -> None:
         run.running.add(position)
         run.in_slots.add(position)
         run.stats.running = len(run.running)
         item_id = run.name(position)
 
         def work() -> None:
-            self._here.place = run, position
-            run.messages.put(_Finished(position, self._run_one(item_id, item, worker_func)))
+            self._local.place = run, position
+            run.messages.put(
+                _Finished(position, self._run_one(item_id, item, worker_func))
+            )
 
-        run.do(work)
+        run.call(work)
         if self._on_start is not None:
             self._on_start(run.stats)
 
     def _take_message(self, run: _Run) -> None:
-        # With a reduced capacity no message announces that keys came back, hence the look every half second.
+        # No message announces that resting keys are usable again, so check the capacity
+        # every half second.
         wait = 0.5
         if run.stop_deadline is not None:
             wait = min(wait, max(0.0, run.stop_deadline - time.monotonic()))
@@ -321,7 +376,8 @@ class ParallelCoordinator:
             value = self._call(item, worker_func)
         except Interrupted:
             return None
-        # The one broad except: even SystemExit in a worker function may cost only its own item.
+        # The only broad except: even SystemExit in a worker function must affect only
+        # its own item.
         except BaseException as error:
             text = str(error) or type(error).__name__
             return WorkflowResult(item_id, False, text, time.monotonic() - started)
@@ -334,6 +390,9 @@ class ParallelCoordinator:
 
     def _list_items(self, run: _Run) -> None:
         total = run.stats.total
-        print(f"Dry run mode: {total} items would be processed, {self.max_workers} at a time, nothing was started")
+        print(
+            f"Dry run mode: {total} items would be processed, {self.max_workers} at a"
+            " time, nothing was started"
+        )
         for position in range(total):
             print(f"  {run.name(position)}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import threading
 import time
 from collections import deque
@@ -11,12 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from agentos.state.variables import environment
+
 LIMIT_VARIABLE = "AGENTOS_CREDENTIAL_LIMIT"
 EXHAUSTED = "Credential pool exhausted. Pausing all workflows..."
 
 
 class Prospect(Enum):
-    """Whether a caller that got no key can hope for one."""
+    """Whether a caller without a key can expect one."""
 
     READY = "a key is free"
     BUSY = "every usable key is lent"
@@ -40,9 +41,10 @@ def say(text: str) -> None:
 class CredentialCoordinator:
     """Share keys between workers: reserve with `acquire`, give back with `release`.
 
-    A waiting caller holds a ticket. The oldest ticket is served first, with the ready key that was unused
-    longest, so nobody starves and the load spreads. A key that rests comes back by itself when its time is over.
-    A key never appears in anything that is said: it is known by its number in the pool.
+    A waiting caller has a ticket. The oldest ticket is served first, with the ready key
+    that was unused for the longest time, so that no caller starves and the load spreads.
+    A resting key becomes ready when its time is over. Messages never show a key, only
+    its number in the pool.
     """
 
     def __init__(
@@ -54,7 +56,9 @@ class CredentialCoordinator:
         busy_is_exhausted: bool = True,
     ) -> None:
         unique = list(dict.fromkeys(credentials))
-        self._slots = {key: _Slot(number) for number, key in enumerate(unique[: _limit(len(unique))], start=1)}
+        self._slots: dict[str, _Slot] = {}
+        for number, key in enumerate(unique[: _limit(len(unique))], start=1):
+            self._slots[key] = _Slot(number)
         self._announce = announce
         self._clock = clock
         self._busy_is_exhausted = busy_is_exhausted
@@ -81,17 +85,21 @@ class CredentialCoordinator:
         return len(self._tickets)
 
     def prospect(self) -> Prospect:
-        """Say whether a key is free now, will be, or cannot come."""
+        """Tell whether a key is free now, will be free, or cannot come."""
         with self._condition:
             return self._prospect()
 
     def parallelism(self, wanted: int) -> int:
-        """Return how many workers the pool can feed: with fewer than two usable keys, one."""
+        """Return how many workers the pool can supply: one if fewer than two keys are
+        usable.
+        """
         return wanted if self.usable >= 2 else 1
 
     def acquire(self, timeout: float | None = 30.0) -> str | None:
-        """Reserve a key, waiting in line; return None when `timeout` seconds have passed."""
-        deadline = math.inf if timeout is None else self._clock() + timeout
+        """Reserve a key in order of arrival; return None after `timeout` seconds."""
+        deadline = math.inf
+        if timeout is not None:
+            deadline = self._clock() + timeout
         ticket = object()
         with self._condition:
             cancellations = self._cancellations
@@ -101,58 +109,77 @@ class CredentialCoordinator:
                     key = self._ready_key() if self._tickets[0] is ticket else None
                     if key is not None:
                         slot = self._slots[key]
-                        slot.lent, slot.last_used = True, self._clock()
+                        slot.lent = True
+                        slot.last_used = self._clock()
                         self._is_exhausted = False
                         return key
                     self._say_exhausted()
                     wait = min(deadline, self._next_rest_end()) - self._clock()
-                    if self._clock() >= deadline or self._cancellations != cancellations:
+                    is_canceled = self._cancellations != cancellations
+                    if is_canceled or self._clock() >= deadline:
                         return None
                     self._condition.wait(None if math.isinf(wait) else max(wait, 0.001))
             finally:
                 self._tickets.remove(ticket)
                 self._condition.notify_all()
 
-    def release(self, key: str, rate_limited: bool = False, backoff_seconds: float = 60.0) -> None:
-        """Give a key back, to rest first when its provider said so."""
+    def release(
+        self, key: str, rate_limited: bool = False, backoff_seconds: float = 60.0
+    ) -> None:
+        """Return a key to the pool; it rests first if its provider limited it."""
         with self._condition:
             slot = self._slots.get(key)
             if slot is None:
-                raise ValueError("this key is not from this pool: release what acquire() returned")
+                raise ValueError(
+                    "this key is not from this pool: release what acquire() returned"
+                )
             slot.lent = False
             if rate_limited:
                 slot.resting_until = self._clock() + max(0.0, backoff_seconds)
             self._condition.notify_all()
         if rate_limited:
-            self._announce(f"Credential #{slot.number} rate-limited, resting {backoff_seconds:g}s")
+            self._announce(
+                f"Credential #{slot.number} rate-limited, resting {backoff_seconds:g}s"
+            )
 
     def add(self, key: str) -> None:
-        """Put one more key into the pool; those who wait can have it at once."""
+        """Add a key to the pool; a waiting caller can have it immediately."""
         with self._condition:
             self._slots.setdefault(key, _Slot(len(self._slots) + 1))
             self._condition.notify_all()
 
     def cancel_waiting(self) -> None:
-        """Send everyone who waits away without a key, because the run is ending."""
+        """Wake all waiting callers without a key, because the run is ending."""
         with self._condition:
             self._cancellations += 1
             self._condition.notify_all()
 
     def _ready_key(self) -> str | None:
         now = self._clock()
-        ready = [k for k, slot in self._slots.items() if not slot.lent and slot.resting_until <= now]
-        return min(ready, key=lambda k: self._slots[k].last_used, default=None)
+        best = None
+        oldest = math.inf
+        for key, slot in self._slots.items():
+            is_ready = not slot.lent and slot.resting_until <= now
+            if is_ready and slot.last_used < oldest:
+                best = key
+                oldest = slot.last_used
+        return best
 
     def _next_rest_end(self) -> float:
-        """Return when an unlent key stops resting; infinity when only a release can help."""
-        return min((s.resting_until for s in self._slots.values() if not s.lent), default=math.inf)
+        """Return when the next free key stops resting; infinity if all are lent."""
+        soonest = math.inf
+        for slot in self._slots.values():
+            if not slot.lent:
+                soonest = min(soonest, slot.resting_until)
+        return soonest
 
     def _prospect(self) -> Prospect:
         if self._ready_key() is not None:
             return Prospect.READY
         now = self._clock()
-        if any(slot.lent and slot.resting_until <= now for slot in self._slots.values()):
-            return Prospect.BUSY
+        for slot in self._slots.values():
+            if slot.lent and slot.resting_until <= now:
+                return Prospect.BUSY
         return Prospect.RESTING if self._slots else Prospect.NONE
 
     def _say_exhausted(self) -> None:
@@ -164,10 +191,15 @@ class CredentialCoordinator:
         self._is_exhausted = True
         self._announce(EXHAUSTED)
         if prospect is Prospect.RESTING:
-            self._announce(f"The next key is back in {self._next_rest_end() - self._clock():.0f}s")
+            wait = self._next_rest_end() - self._clock()
+            self._announce(f"The next key is back in {wait:.0f}s")
 
 
 def _limit(total: int) -> int:
-    """Return how many keys may be used; the environment can lower it to rehearse a shortage."""
-    text = os.environ.get(LIMIT_VARIABLE, "")
-    return min(total, int(text)) if text.isascii() and text.isdigit() else total
+    """Return how many keys may be used; the environment can lower it to simulate a
+    shortage.
+    """
+    text = environment().get(LIMIT_VARIABLE, "")
+    if text.isascii() and text.isdigit():
+        return min(total, int(text))
+    return total

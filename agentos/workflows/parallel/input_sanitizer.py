@@ -1,4 +1,4 @@
-"""The one check for identifiers that become part of a file name."""
+"""Check identifiers that become part of a file name."""
 
 from __future__ import annotations
 
@@ -10,14 +10,19 @@ _ALLOWED = re.compile(r"[A-Za-z0-9_-]+")
 _LONGEST = 64
 _SHOWN = 60
 _RESERVED = frozenset(
-    {"CON", "PRN", "AUX", "NUL"} | {f"{device}{digit}" for device in ("COM", "LPT") for digit in range(10)}
+    {"CON", "PRN", "AUX", "NUL"}
+    | {f"{device}{digit}" for device in ("COM", "LPT") for digit in range(10)}
 )
 
 
 def sanitize_identifier(text: str) -> str:
-    """Return `text` if it is safe inside a file name on every platform, or raise `InvalidIdentifier`."""
+    """Return `text` if it is safe in a file name on every platform, or raise
+    `InvalidIdentifier`.
+    """
     if not isinstance(text, str):
-        raise InvalidIdentifier(f"Invalid identifier: expected text, got {type(text).__name__}")
+        raise InvalidIdentifier(
+            f"Invalid identifier: expected text, got {type(text).__name__}"
+        )
     problem = _problem(text)
     if problem:
         raise InvalidIdentifier(f"Invalid identifier {_shorten(text)}: {problem}")
@@ -25,7 +30,7 @@ def sanitize_identifier(text: str) -> str:
 
 
 def _problem(text: str) -> str:
-    """Return what is wrong with `text`, or the empty string."""
+    """Return what is wrong with `text`, or an empty string."""
     if not text:
         return "it is empty"
     if "/" in text or "\\" in text:
@@ -42,6 +47,8 @@ def _problem(text: str) -> str:
 
 
 def _shorten(text: str) -> str:
-    """Return the repr of `text`, cut so that a message stays one short line."""
+    """Return the repr of `text`, cut to fit a one-line message."""
     shown = str.__repr__(text[: _SHOWN + 1])
-    return shown if len(shown) <= _SHOWN + 2 else f"{shown[:_SHOWN]}..."
+    if len(shown) <= _SHOWN + 2:
+        return shown
+    return f"{shown[:_SHOWN]}..."

@@ -1,4 +1,4 @@
-"""A text stream that marks every line with who wrote it."""
+"""A text stream that puts a prefix before every line."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def _lock_of(stream: TextIO) -> threading.RLock:
 
 
 class OutputPrefixer(io.TextIOBase):
-    """Write whole lines, each marked with `prefix`, to a stream that others write to as well.
+    """Write whole lines, each with `prefix`, to a stream that is shared with others.
 
-    A line is passed on as one `write` call once its newline has come; `flush` and `close` end an
-    unfinished line, so that nobody else's text can join it. Blank lines carry no prefix.
-    Without a stream, the `sys.stdout` of the moment of writing is used.
+    A line is written with one `write` call when its newline arrives; `flush` and `close`
+    end an unfinished line, so that no other text can join it. Blank lines have no
+    prefix. Without a stream, the current `sys.stdout` is used.
     """
 
     def __init__(self, prefix: str, stream: TextIO | None = None) -> None:
@@ -38,19 +38,19 @@ class OutputPrefixer(io.TextIOBase):
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """The encoding of the stream behind."""
+        """The encoding of the underlying stream."""
         return getattr(self._target, "encoding", None) or "utf-8"
 
     def writable(self) -> bool:
-        """Say yes."""
+        """Return True."""
         return True
 
     def isatty(self) -> bool:
-        """Say no: what is written here passes through a filter."""
+        """Return False: the prefix makes this a filter, not a terminal."""
         return False
 
     def write(self, text: str) -> int:
-        """Pass on the lines that `text` completes and keep its unfinished rest."""
+        """Write the lines that `text` completes and keep the rest."""
         if self.closed:
             raise ValueError("I/O operation on closed file")
         if not isinstance(text, str):
@@ -62,22 +62,22 @@ class OutputPrefixer(io.TextIOBase):
                 self._partial.clear()
             if rest:
                 self._partial.append(rest)
-            self._pass_on(lines)
+            self._write_lines(lines)
         return len(text)
 
     def flush(self) -> None:
-        """End the unfinished line, if any, and flush the stream behind."""
+        """End the unfinished line, if any, and flush the underlying stream."""
         if self.closed:
             return
         with self._buffer_lock:
             if self._partial:
                 line = "".join(self._partial)
                 self._partial.clear()
-                self._pass_on([line])
+                self._write_lines([line])
         self._target.flush()
 
     def close(self) -> None:
-        """Flush and refuse further text; the stream behind stays open."""
+        """Flush and refuse further text; the underlying stream stays open."""
         if not self.closed:
             try:
                 self.flush()
@@ -88,7 +88,7 @@ class OutputPrefixer(io.TextIOBase):
     def _target(self) -> TextIO:
         return sys.stdout if self._stream is None else self._stream
 
-    def _pass_on(self, lines: list[str]) -> None:
+    def _write_lines(self, lines: list[str]) -> None:
         stream = self._target
         with _lock_of(stream):
             for line in lines:

@@ -1,4 +1,4 @@
-"""Who may start next: items one after the other, or as a schedule of one's own says."""
+"""The order in which items start."""
 
 from __future__ import annotations
 
@@ -7,20 +7,24 @@ from typing import Protocol
 
 
 class Schedule(Protocol):
-    """Decides which item starts next; asked and told by the coordinator's loop only, never by two threads."""
+    """Decides which item starts next; only the coordinator's loop calls it, so it needs
+    no lock.
+    """
 
     def take(self) -> int | None:
-        """Return the position of an item that may start now, each once; None when none may before another ends."""
+        """Return the position of an item that may start now, each position once; None if
+        another item has to end first.
+        """
 
     def end(self, position: int) -> None:
-        """Take notice that an item has ended, well or not; not called for one that was interrupted."""
+        """Record that an item succeeded or failed; not called for an interrupted item."""
 
     def left(self) -> Sequence[int]:
         """Return the positions that were never taken."""
 
 
 class InOrder:
-    """Every item in its turn, nobody waits for anybody."""
+    """Start all items in order, without dependencies."""
 
     def __init__(self, total: int) -> None:
         self._total = total
@@ -34,8 +38,8 @@ class InOrder:
         return self._next - 1
 
     def end(self, position: int) -> None:
-        """Do nothing: no other item cares."""
+        """Do nothing: no item depends on another."""
 
     def left(self) -> Sequence[int]:
-        """Return the rest."""
+        """Return the positions that were never taken."""
         return range(self._next, self._total)

@@ -1,1 +1,3 @@
-"""Designs as models write them, good and damaged, with what the rules must say of each."""
+"""Designs as models write them, good and damaged, with what the rules must say of
+each.
+"""

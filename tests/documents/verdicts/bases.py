@@ -1,4 +1,4 @@
-"""Reviews in our own words, in the forms that reviewers use."""
+"""Reviews in our own words, in the two forms that are read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ The ledger is small and its file format is fixed. The retry path is tested with 
 """
 TIERS = """
 ## Tier 1: BLOCKING Issues
-Nothing stops this design.
+No blocking issues found. LLD is approved for implementation.
 
 ### Cost
 - [ ] No issues found.
@@ -68,6 +68,7 @@ COVERAGE = """
 
 **Verdict:** PASS
 """
+COVERED = COVERAGE.replace("- | ✗ Not covered", "T040 | ✓ Covered")
 BOXES = """
 ## Verdict
 [{a}] **APPROVED** - Ready for implementation
@@ -76,13 +77,17 @@ BOXES = """
 
 
 def boxes(checked: str) -> str:
-    """Return the verdict section with the named boxes checked: any of the letters a, r and d."""
-    return BOXES.format(**{letter: "x" if letter in checked else " " for letter in "ard"})
+    """Return the verdict section with the named boxes checked: any of the letters a, r
+    and d.
+    """
+    return BOXES.format(
+        **{letter: "x" if letter in checked else " " for letter in "ard"}
+    )
 
 
 APPROVED = OPENING + TIERS + boxes("a")
+COVERED_APPROVED = OPENING + COVERED + TIERS + boxes("a")
 REVISE = OPENING + COVERAGE + TIERS + boxes("r")
-SHORT = "# Review\n\n## Summary\n\nThe design names every file that it writes.\n\n"
 OBJECT = """{
  "decision": "%s",
  "summary": "The design names every file that it writes.",
@@ -91,36 +96,11 @@ OBJECT = """{
  "questions": [],
  "coverage": []
 }"""
-
-ENDINGS: dict[str, str] = {
-    "boxes": boxes("a").strip(),
-    "listed boxes": "## Verdict\n\n- [x] **APPROVED** - ready\n- [ ] **REVISE** - not yet\n- [ ] **DISCUSS** - ask",
-    "starred boxes": "## Verdict\n\n* [X] APPROVED\n* [ ] REVISE\n* [ ] DISCUSS",
-    "symbol boxes": "## Verdict\n\n☑ APPROVED\n☐ REVISE\n☐ DISCUSS",
-    "boxes in a line": "## Verdict\n\n[x] APPROVED [ ] REVISE [ ] DISCUSS",
-    "label in bold": "**Verdict:** APPROVED",
-    "label and value in bold": "**Verdict: APPROVED**",
-    "plain label": "Verdict: APPROVED",
-    "label in a list": "- **Verdict:** APPROVED",
-    "label with a dash": "**Verdict** - APPROVED",
-    "final label": "**Final Verdict:** ✅ APPROVED",
-    "label above its value": "**Verdict:**\n\nAPPROVED",
-    "bold line above its value": "**Verdict**\n\n**APPROVED**",
-    "heading with the value": "## Verdict: APPROVED",
-    "governance heading": "# Governance Verdict: APPROVED",
-    "heading and word": "## Verdict\n\nAPPROVED",
-    "heading and bold word": "## Final Verdict\n\n**APPROVED**",
-    "decision": "## Decision\n\n**APPROVED**",
-    "recommendation": "## Recommendation\n\n**APPROVED**",
-    "numbered heading": "## 7. Verdict\n\nAPPROVED",
-    "lower case": "## verdict\n\napproved",
-    "dash and reason": "## Verdict\n\n**APPROVED** - ready for implementation",
-    "suggestions": "## Verdict\n\nAPPROVED with suggestions",
-    "sentence": "## Verdict\n\nThis design is **APPROVED** for implementation.",
-    "tick and word": "## Verdict\n\n✅ **APPROVED**",
-    "table row": "| Field | Value |\n|---|---|\n| Reviewer | the second model |\n| Verdict | APPROVED |",
-    "word as code": "**Verdict:** `APPROVED`",
-    "underlined heading": "Verdict\n=======\n\nAPPROVED",
-    "word and reasons": "## Verdict\n\nAPPROVED\n\nEvery requirement has a scenario, and each limit has a test.",
-    "word as heading": "## Verdict\n\n### ✅ APPROVED",
+FENCED = f"```json\n{OBJECT % 'APPROVED'}\n```"
+APPROVALS = {
+    "form": APPROVED,
+    "form with coverage": COVERED_APPROVED,
+    "object": OBJECT % "APPROVED",
+    "fenced object": FENCED,
 }
+"""Every shape of an approval that is read as one."""

@@ -1,119 +1,191 @@
-"""Answers that hold the word of approval and still approve nothing."""
+"""Answers that hold an approval and still approve nothing."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
 
-from tests.documents.verdicts.bases import OBJECT, SHORT
+from tests.documents.verdicts.bases import APPROVALS, APPROVED, OBJECT, boxes
 
-_LABEL = SHORT + "**Verdict:** APPROVED"
-_SECTION = SHORT + "## Verdict\n\nAPPROVED"
 _APPROVED = OBJECT % "APPROVED"
+_REVISE = OBJECT % "REVISE"
+
+TAILS = (
+    "\n\n**Verdict:** REVISE",
+    "\n\n**Revised verdict:** REVISE",
+    "\n\n## Amended Verdict\n\nRevise",
+    "\n\n## Verdict and Rationale\n\nAPPROVED pending the fix of the lock.",
+    "\n\n### Blocking Issues\n- The token is written to the log.",
+    "\n\n## Required Before Implementation\n\n- Test the lock.",
+    "\n\n[x] **REVISE**",
+    "\n\nBlocking: the token is logged.",
+    "\n\nTier 1 findings - 3",
+    "\n\n- Severity: Critical - the token is logged",
+    "\n\n| ID | Severity | What |\n|---|---|---|\n| F1 | Critical | token logged |",
+    "\n\nI take back my approval.",
+    "\n\nI withdraw the approval above.",
+    "\n\nPlease fix section 5 first.",
+    "\n\nActually, wait: the lock is never freed.",
+    "\n\nThe implementation must wait until the lock is tested.",
+    "\n\nThe issue told me to answer so.",
+    "\n\nThat is only an example of the form.",
+    "\n\nLet me know if you need more, I would rather REVISE.",
+    "\n\n[^1]: only when the lock is tested",
+    "\n\n```\ncut he",
+    f"\n\n{_REVISE}",
+    f"\n\n```json\n{_APPROVED}\n```",
+    boxes("r"),
+    ", sofern der Test besteht",
+    ", sous réserve des tests",
+    " (2 blocking, 1 high)",
+    " pending fixes",
+    ": no",
+    "?",
+    " *",
+)
+HEADS = (
+    "The draft contains this:\n\n",
+    "The expected form is:\n\n",
+    "An answer has this format:\n\n",
+    "The author asks me to answer with:\n\n",
+    "If the lock were tested I would write:\n\n",
+    "I repeat what the issue says:\n\n> so\n\n",
+    "**Verdict:** REVISE\n\n",
+    "## Blocking\n- The token is logged.\n\n",
+    "NOT ",
+    "<!--\n",
+    "<details>\n\n",
+    "<think>\n",
+    "```\n",
+    "```python\n",
+    "> ",
+)
+CHANGES: dict[str, Callable[[str], str]] = {
+    "quoted": lambda text: "\n".join(f"> {line}" for line in text.split("\n")),
+    "in a comment": lambda text: f"<!--\n{text}\n-->",
+    "struck out": lambda text: f"<del>\n{text}\n</del>",
+    "hidden": lambda text: f"<details>\n\n{text}\n\n</details>",
+    "thoughts only": lambda text: f"<think>\n{text}\n</think>\n\nI look again.",
+    "in a quoting fence": lambda text: (
+        f"The draft holds this:\n\n````markdown\n{text}\n````\n\nIt proves nothing."
+    ),
+    "negated": lambda text: text.replace("APPROVED", "NOT APPROVED"),
+    "conditional": lambda text: text.replace("APPROVED", "CONDITIONALLY APPROVED"),
+    "asked": lambda text: text.replace("APPROVED", "APPROVED?"),
+    "all options": lambda text: text.replace("APPROVED", "APPROVED / REVISE"),
+    "struck word": lambda text: text.replace("APPROVED", "~~APPROVED~~"),
+    "twice": lambda text: f"{text}\n\n{text}",
+}
+FORM_CHANGES = (
+    # What stands in the form, and what takes its place.
+    ("PASSED", "FAILED"),
+    ("PASSED", "PASSED\nNothing else was looked at."),
+    ("**Verdict:** PASS", "**Verdict:** BLOCK"),
+    ("✓ Covered", "✗ Not covered"),
+    ("✓ Covered", "partly"),
+    ("✓ Covered |", "|"),
+    ("1. None.", "1. Who pays?"),
+    ("1. None.", "Who pays?"),
+    ("for implementation.\n", "for implementation subject to Tier 2 fixes.\n"),
+    ("No blocking issues found. LLD", "One blocking issue remains. LLD"),
+    ("### Legal\n- [ ] No issues found.", "### Legal\n- [ ] The licence forbids it."),
+    ("### Legal\n- [ ] No issues found.", "### Legal\n- [x] Checked: not allowed"),
+    ("### Legal\n- [ ] No issues found.", "### Legal\nThe licence forbids it."),
+    ("### Legal\n- [ ] No issues found.", "### Legal\n- [ ] No issues found, but one."),
+    (
+        "### Legal\n- [ ] No issues found.",
+        "### Legal\n- [ ] No issues found.\n    - But the licence forbids it.",
+    ),
+    ("### Legal", "### B1: The token is logged"),
+    ("## Tier 1: BLOCKING Issues", "## Tier 1: Solved Issues"),
+    ("## Tier 2", "## Must Fix Before Merge\n\n- The token is logged.\n\n## Tier 2"),
+    ("## Verdict", "## Previous Verdict"),
+    ("## Verdict", "## Verdict (example)"),
+    ("## Verdict\n", "## Verdict\nOnly when the lock is tested:\n"),
+    ("## Verdict\n", "## Verdict\n- The draft claims:\n  "),
+    ("[x] **APPROVED**", "[~] **APPROVED**"),
+    ("[x] **APPROVED**", "> [x] **APPROVED**"),
+    ("[x] **APPROVED**", "    [x] **APPROVED**"),
+    ("[x] **APPROVED**", "`[x] **APPROVED**`"),
+    ("[x] **APPROVED**", "[x] **APPROVED"),
+    ("[x] **APPROVED** - Ready", "[x] **APPROVED** - Not ready"),
+    ("[x] **APPROVED** - ", "[x] **APPROVED** with conditions - "),
+    ("Ready for implementation", "Ready for implementation once the lock is tested"),
+    ("[ ] **REVISE**", "[x] **REVISE**"),
+    ("[ ] **DISCUSS**", "[X] **DISCUSS**"),
+    ("[ ] **REVISE**", "[ ] **APPROVED**"),
+    ("[ ] **DISCUSS**", "[ ] **LATER**"),
+    ("is tested with a full disk.", "is as follows. The draft gives this review:"),
+    ("is tested with a full disk.", "is open.\n\n**Verdict:** REVISE"),
+    ("is tested with a full disk.", "is open.\n\n# Governance Verdict: BLOCK"),
+    ("is tested with a full disk.", "<!-- hidden -->"),
+)
 
 
 def _with(**fields: object) -> str:
     return json.dumps({**json.loads(_APPROVED), **fields})
 
 
-_ROW = {"requirement": "R1", "text": "It waits.", "scenarios": ["T1"], "covered": False}
-_TEXTS: dict[str, str] = {
-    "revised verdict": f"{_LABEL}\n\n**Revised verdict:** REVISE",
-    "updated verdict": f"{_LABEL}\n\n**Updated Verdict:** REVISE",
-    "second verdict in small letters": f"{_LABEL}\n\n**Reconsidered verdict:** needs revision",
-    "amended section": f"{_SECTION}\n\n## Amended Verdict\n\nRevise",
-    "blocker as a label": f"{SHORT}**Blockers:** the token is logged\n\n**Verdict:** APPROVED",
-    "blocker after the word": f"{_SECTION}\n\nBlocking: the token is logged.",
-    "conclusion on a condition": SHORT + "## Verdict\n\nOnly if the lock holds. The LLD is therefore APPROVED.",
-    "fence and second thought": f"```markdown\n{_LABEL}\n```\n\nLet me know, I would rather REVISE.",
-    "table of two reviewers": SHORT
-    + "| Reviewer | Verdict |\n|---|---|\n| first model | APPROVED |\n| second model | REVISE |",
-    "taken back": f"{_SECTION}\n\nI take back my approval.",
-    "verdict on reflection": f"{_LABEL}\n\n**My verdict, on reflection:** Revise",
-    "tier as a label": f"{_LABEL}\n\nTier 1: the token is logged",
-    "tier with a dash": f"{_LABEL}\n\nTier 1 findings - 3",
-    "fix first": f"{_LABEL}\n\nPlease fix section 5 first.",
-    "must wait": f"{_LABEL}\n\nThe implementation must wait until the lock is tested.",
-    "severity as a label": f"{_LABEL}\n\n- Severity: Critical - the token is logged",
-    "severity in brackets": f"{_LABEL}\n\n- (Critical) the token is logged",
-    "severity in a table": f"{_LABEL}\n\n| ID | Severity | What |\n|---|---|---|\n| F1 | Critical | token logged |",
-    "tier in a table": f"{_LABEL}\n\n| ID | Tier | What |\n|---|---|---|\n| F1 | Tier 1 | token logged |",
-    "count under a head": f"{_LABEL}\n\n| Blocking | High |\n|---|---|\n| 2 | 0 |",
-    "looks like this": SHORT + "A correct answer looks like this:\n\n**Verdict:** APPROVED",
-    "told by the issue": SHORT + "The issue tells me to answer:\n\n**Verdict:** APPROVED",
-    "à condition": f"{_LABEL}, à condition que le test passe",
-    "unter der Bedingung": f"{_LABEL}; unter der Bedingung, dass der Test besteht",
-    "correction": f"{_LABEL}\n\nCorrection: REVISE",
-    "verdict changed in prose": f"{_LABEL}\n\nAfter section 6 I must change my verdict to REVISE.",
-    "approval withdrawn": f"{_LABEL}\n\nHaving read the appendix, I withdraw my approval.",
-    "rejected in prose": f"{_SECTION}\n\nWith the open lock this is REJECTED for me.",
-    "capital word under notes": f"{_LABEL}\n\n## Notes\n\nThe plan for the lock makes this a BLOCK.",
-    "still to revise": f"{_LABEL}\n\nThe previous points are all still there: REVISE",
-    "object, then a second thought": f"{_APPROVED}\n\nActually, wait: the lock is never freed, it should be REVISE.",
-    "object, then withdrawn": f"{_APPROVED}\n\nI withdraw the approval above.",
-    "line of the author": SHORT
-    + "The author put this line into the issue and wrote it to steer me:\n\n**Verdict:** APPROVED\n\nI ignore that.",
-    "hypothetical": SHORT + "If the lock were tested I would write:\n\nVerdict: APPROVED",
-    "quoted section": SHORT + "The template says:\n\n## Verdict\n\nAPPROVED",
-    "quoted boxes": SHORT + "The author asks me to answer with:\n\n## Verdict\n\n[x] APPROVED\n[ ] REVISE",
-    "link": SHORT + "[Verdict: APPROVED](https://example.org/review)",
-    "link by reference": SHORT + "[Verdict: APPROVED][review]",
-    "linked word": SHORT + "**Verdict:** [APPROVED](https://example.org/review)",
-    "image": SHORT + "![Verdict: APPROVED](badge.png)",
-    "image in the section": SHORT + "## Verdict\n\n![APPROVED](badge.png)",
-    "form of the object": f"The expected form is:\n\n```json\n{_APPROVED}\n```",
-    "format of the object": f"An answer has this format:\n\n{_APPROVED}",
-    "count in brackets": SHORT + "**Verdict: APPROVED** (2 blocking, 1 high)",
-    "count of tier 1": f"**Tier 1 issues:** 2\n\n{_LABEL}",
-    "count in a table": SHORT + "| Tier | Count |\n|---|---|\n| Tier 1 (Blocking) | 2 |\n\n**Verdict:** APPROVED",
-    "finding in a table": SHORT
-    + "| Tier | Finding |\n|---|---|\n| Tier 1 (Blocking) | The token is logged |\n\n**Verdict:** APPROVED",
-    "open blocker": f"{_LABEL}. One blocking issue remains open: the token is logged.",
-    "to be fixed before": f"{_LABEL} - the lock needs to be fixed before implementation",
-    "requires a fix": f"{_LABEL}. Requires a fix of section 5.",
-    "do not implement": f"{_SECTION}\n\nDo not implement until the lock is tested.",
-    "blocking security issue": f"{_SECTION}\n\nHowever, there is a blocking security issue: the token is logged.",
-    "the blocker is open": f"{_SECTION}\n\nThe blocking issue of the lock is still open.",
-    "must be addressed": f"{_SECTION}\n\nThe lock must be addressed before merging.",
-    "approved: no": f"{_LABEL}: no",
-    "approved: false": SHORT + "verdict: APPROVED\napproved: false",
-    "not, a blank, approved": SHORT + "## Verdict\n\nNot\n\nAPPROVED",
-    "footnote": f"{_SECTION}[^1]\n\n[^1]: only when the lock is tested",
-    "must fix before merge": f"## Must Fix Before Merge\n\n- The token is logged.\n\n{_LABEL}",
-    "required before": f"{_LABEL}\n\n## Required Before Implementation\n\n- Test the lock.",
-    "action required": f"{_LABEL}\n\n## Action Required\n\nTest the lock.",
-    "p0": f"{_LABEL}\n\n## P0 Issues\n\n1. The token is logged.",
-    "critical vulnerability": f"## Critical Security Vulnerability\n\nThe token is logged.\n\n{_LABEL}",
-    "severity in a heading": f"## Findings\n\n### F1 - The token is logged (Severity: Critical)\n\n{_LABEL}",
-    "severity and text": f"## Findings\n\n### F1 - Token (Severity: Critical)\n\nIt is logged.\n\n{_LABEL}",
-    "sofern": f"{_LABEL}, sofern der Test besteht",
-    "vorbehaltlich": f"{_LABEL} (vorbehaltlich der Tests)",
-    "falls": f"{_LABEL}, falls der Test besteht",
-    "sous réserve": f"{_LABEL}, sous réserve des tests",
-    "object with a question": _with(questions=["Who pays?"]),
-    "object with a gap": _with(coverage=[_ROW]),
-    "object with approved: false": _with(approved=False),
-    "object with conditions": _with(conditions=["Test the lock."]),
-    "object with a blocker in capitals": _with(
-        findings=[{"id": "B1", "tier": "BLOCKING", "category": "safety", "section": None, "text": "No lock."}]
-    ),
-    "object below a repeated heading": (
-        f"The issue asks me to repeat what it says:\n\n> so\n\n## How to answer\n\n```json\n{_APPROVED}\n```"
-    ),
-    "object wrapped beside another": f"[{_APPROVED}, {OBJECT % 'REVISE'}]",
-    "object with a decision twice": (OBJECT % "revise").replace("{", '{"decision": "APPROVED",', 1),
-    "object with NaN": _APPROVED.replace("{", '{"score": NaN,', 1),
-    "reasoned away": f"{_LABEL} because only if the lock is tested it holds",
-    "after one more round": f"{_LABEL}. After one more round, all will be closed.",
-    "only when": f"{_LABEL}. Only when the suggestions remain optional.",
-    "yaml that denies": "```yaml\nverdict: APPROVED\napproved: false\n```",
-    "boxes after a label, two": SHORT + "**Verdict:** [x] APPROVED [x] REVISE",
-    "thoughts only": "<think>\nVerdict: APPROVED\n</think>\n\nI have to look again.",
-    "ticked blocker": f"## Tier 1: Blocking\n\n- ✅ Token: still logged\n\n{_LABEL}",
-    "question for a person": f"## Questions for Orchestrator\n\n1. Who pays?\n\n{_LABEL}",
-    "gap in the coverage": "## Requirement Coverage\n\n| # | Requirement | Test | Status |\n|---|---|---|---|\n"
-    f"| 1 | It waits | - | gap |\n\n{_LABEL}",
-    "not covered": f"## Coverage\n\n| Requirement | Status |\n|---|---|\n| It waits | NOT COVERED |\n\n{_LABEL}",
-    "no share": "## Requirement Coverage\n\n| # | Requirement | Test | Coverage |\n|---|---|---|---|\n"
-    f"| 1 | It waits | T1 | 0% |\n\n{_LABEL}",
+def _finding(**fields: object) -> dict[str, object]:
+    return {"id": "B1", "category": "safety", "text": "No lock.", **fields}
+
+
+_GAP = {"requirement": "R1", "text": "It waits.", "scenarios": ["T1"], "covered": False}
+OBJECTS = {
+    "a question": _with(questions=["Who pays?"]),
+    "an open question": _with(open_questions=["Who pays?"]),
+    "a gap": _with(coverage=[_GAP]),
+    "approved: false": _with(approved=False),
+    "ready: false": _with(ready=False),
+    "blocked: true": _with(blocked=True),
+    "a count of blockers": _with(blocking_count=2),
+    "conditions": _with(conditions=["Test the lock."]),
+    "a remark": _with(remark="Only when the lock is tested."),
+    "a blocker": _with(findings=[_finding(tier="blocking", section="")]),
+    "a blocker in capitals": _with(findings=[_finding(tier="BLOCKING", section=None)]),
+    "a critical finding": _with(findings=[_finding(severity="Critical")]),
+    "a finding of no known tier": _with(findings=[_finding(tier="fatal")]),
+    "a finding without a tier": _with(findings=[_finding()]),
+    "a finding with a condition": _with(findings=[_finding(tier="high", must=True)]),
+    "blocking issues": _with(blocking_issues=["The token is logged."]),
+    "blocking issues as objects": _with(blocking_issues=[_finding()]),
+    "blocking issues as text": _with(blocking_issues="The token is logged."),
+    "blockers": _with(blockers=[_finding()]),
+    "tier 1": _with(**{"Tier 1": ["The token is logged."]}),
+    "a finding with a field twice": _with(findings=[_finding(tier="high", Text="x")]),
+    "issues": _with(issues=[_finding(severity="blocking")]),
+    "a blocker called a suggestion": _with(blocking=[_finding(tier="suggestion")]),
+    "another verdict": _with(verdict="REVISE"),
+    "another decision in capitals": _with(Decision="REVISE"),
+    "a decision twice": _REVISE.replace("{", '{"decision": "APPROVED",', 1),
+    "a decision in a list": _with(decision=["APPROVED"]),
+    "no summary": '{"verdict": "APPROVED"}',
+    "an empty summary": _with(summary=" "),
+    "NaN": _APPROVED.replace("{", '{"score": NaN,', 1),
+    "a condition in the word": _with(decision="APPROVED_WITH_CONDITIONS"),
+    "a neighbor in a list": f"[{_APPROVED}, {_REVISE}]",
+    "a neighbor in an object": f'{{"verdict": {_APPROVED}, "second": {_REVISE}}}',
+    "an unclosed fence": f"```json\n{_APPROVED}",
+    "another fence": f"```python\n{_APPROVED}\n```",
+    "text in the fence": f"```json\n{_APPROVED}\nbut not yet\n```",
 }
-CONTRARY = [(name, text, "not approved") for name, text in _TEXTS.items()]
+
+
+def contrary() -> Iterator[tuple[str, str]]:
+    """Yield a name and a text for each answer."""
+    for name, approval in APPROVALS.items():
+        for number, tail in enumerate(TAILS):
+            yield f"{name}, tail {number}", approval + tail
+        for number, head in enumerate(HEADS):
+            yield f"{name}, head {number}", head + approval
+        for change, apply in CHANGES.items():
+            yield f"{name}, {change}", apply(approval)
+    for number, (old, new) in enumerate(FORM_CHANGES):
+        form = APPROVALS["form with coverage"]
+        if old not in form:
+            raise AssertionError(f"{old!r} is not in the form")
+        yield f"form, change {number}", form.replace(old, new)
+    for name, text in OBJECTS.items():
+        yield f"object with {name}", text
+    for letters in ("", "r", "d", "ar", "ad", "rd", "ard"):
+        yield f"boxes {letters}", APPROVED.replace(boxes("a"), boxes(letters))

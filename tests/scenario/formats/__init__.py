@@ -1,4 +1,6 @@
-"""The wire formats: what a call, a refusal and an answer look like in each provider's bytes."""
+"""The wire formats: what a call, a refusal and an answer look like in each provider's
+bytes.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ class Call:
     wants_usage: bool = True
     is_sse: bool = True
     answer_tool: str = ""
-    """The tool that an answer in JSON must be given by, where one was offered for that."""
+    """The tool that an answer in JSON must be given by, where one was offered for
+    that.
+    """
     is_follow_up: bool = False
     """Whether this only brings the result of a tool, so that nothing new is asked."""
     prompt: str = field(repr=False, default="")
@@ -72,7 +76,9 @@ class Refusal:
     kind: Kind
     delay: float | None = None
     limit_name: str = ""
-    """What was reached: `requests`, `tokens`, `day`, `parallel`, `spend`; empty for a scripted fault."""
+    """What was reached: `requests`, `tokens`, `day`, `parallel`, `spend`; empty for a
+    scripted fault.
+    """
     limit: int = 0
     used: int = 0
     requested: int = 0
@@ -112,7 +118,9 @@ class Format(Protocol):
     name: str
 
     def read_call(self, request: HttpRequest) -> Call | Refusal | None:
-        """Return the call, why it cannot be one, or None if the request is none of this format's."""
+        """Return the call, why it cannot be one, or None if the request is none of this
+        format's.
+        """
 
     def find_secret(self, request: HttpRequest) -> str:
         """Return the key that came with a request, or nothing."""
@@ -161,7 +169,9 @@ def make_id(prefix: str, length: int = 24) -> str:
 def dump(value: Any, indent: int | None = None) -> bytes:
     """Write JSON as a provider does: closely, or with an indent."""
     separators = (",", ":") if indent is None else None
-    return json.dumps(value, indent=indent, separators=separators, ensure_ascii=False).encode("utf-8", "replace")
+    return json.dumps(
+        value, indent=indent, separators=separators, ensure_ascii=False
+    ).encode("utf-8", "replace")
 
 
 def read_json(body: bytes) -> dict[str, Any] | None:
@@ -185,7 +195,11 @@ def collect_text(content: Any) -> Iterable[str]:
 
 def whole_number(value: Any) -> int:
     """Return a number of a request, 0 for anything else."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    return (
+        value
+        if isinstance(value, int) and not isinstance(value, bool) and value > 0
+        else 0
+    )
 
 
 def find_bearer(headers: Mapping[str, str]) -> str:

@@ -72,21 +72,38 @@ class Anthropic:
 
     def read_call(self, request: HttpRequest) -> Call | Refusal | None:
         """Read a call of the Messages API."""
-        if request.method != "POST" or request.path not in ("/v1/messages", "/v1/messages/count_tokens"):
+        if request.method != "POST" or request.path not in (
+            "/v1/messages",
+            "/v1/messages/count_tokens",
+        ):
             return None
         body = read_json(request.body)
         if body is None:
-            return Refusal(Kind.BAD_REQUEST, message="The request body is not valid JSON: expected a JSON object")
+            return Refusal(
+                Kind.BAD_REQUEST,
+                message="The request body is not valid JSON: expected a JSON object",
+            )
         if not isinstance(body.get("messages"), list) or not body["messages"]:
             return Refusal(Kind.BAD_REQUEST)
         if not isinstance(body.get("model"), str):
             return Refusal(Kind.BAD_REQUEST, message="model: Field required")
         if "max_tokens" not in body and request.path == "/v1/messages":
             return Refusal(Kind.BAD_REQUEST, message="max_tokens: Field required")
-        spoken = [text for message in body["messages"] if isinstance(message, dict) for text in _texts(message)]
+        spoken = [
+            text
+            for message in body["messages"]
+            if isinstance(message, dict)
+            for text in _texts(message)
+        ]
         config = body.get("output_config")
-        schema = body.get("output_format") or (config.get("format") if isinstance(config, dict) else None)
-        tools = [tool.get("name") for tool in body.get("tools") or () if isinstance(tool, dict)]
+        schema = body.get("output_format") or (
+            config.get("format") if isinstance(config, dict) else None
+        )
+        tools = [
+            tool.get("name")
+            for tool in body.get("tools") or ()
+            if isinstance(tool, dict)
+        ]
         return Call(
             format=self.name,
             secret=self.find_secret(request),
@@ -103,9 +120,18 @@ class Anthropic:
     def list_models(self, models: Sequence[str]) -> Any:
         """Return the list of models."""
         rows = [
-            {"type": "model", "id": name, "display_name": name, "created_at": "2025-09-29T00:00:00Z"} for name in models
+            {
+                "type": "model",
+                "id": name,
+                "display_name": name,
+                "created_at": "2025-09-29T00:00:00Z",
+            }
+            for name in models
         ]
-        ends = {"first_id": models[0] if models else None, "last_id": models[-1] if models else None}
+        ends = {
+            "first_id": models[0] if models else None,
+            "last_id": models[-1] if models else None,
+        }
         return {"data": rows, "has_more": False, **ends}
 
     def count_reply(self, tokens: int) -> Any:
@@ -113,11 +139,24 @@ class Anthropic:
         return {"input_tokens": tokens}
 
     def headers(self, call: Call, standing: Standing) -> Headers:
-        """Return identity and the state of the limits; one window holds input and output tokens."""
-        rows: list[tuple[str, str]] = [("request-id", call.request_id), ("anthropic-organization-id", ORGANISATION)]
-        requests = (standing.requests_limit, standing.requests_left, standing.requests_reset)
+        """Return identity and the state of the limits; one window holds input and
+        output tokens.
+        """
+        rows: list[tuple[str, str]] = [
+            ("request-id", call.request_id),
+            ("anthropic-organization-id", ORGANISATION),
+        ]
+        requests = (
+            standing.requests_limit,
+            standing.requests_left,
+            standing.requests_reset,
+        )
         tokens = (standing.tokens_limit, standing.tokens_left, standing.tokens_reset)
-        for name, (limit, left, reset) in (("requests", requests), ("tokens", tokens), ("input-tokens", tokens)):
+        for name, (limit, left, reset) in (
+            ("requests", requests),
+            ("tokens", tokens),
+            ("input-tokens", tokens),
+        ):
             if limit:
                 prefix = f"anthropic-ratelimit-{name}"
                 rows.append((f"{prefix}-limit", str(limit)))
@@ -129,11 +168,16 @@ class Anthropic:
         """Return an error with its status and headers."""
         status, _ = _ERRORS[refusal.kind]
         headers = [("content-type", "application/json"), *self.headers(call, standing)]
-        if refusal.kind in (Kind.RATE_LIMIT, Kind.DAILY_QUOTA, Kind.SPEND_LIMIT) and refusal.delay is not None:
+        if (
+            refusal.kind in (Kind.RATE_LIMIT, Kind.DAILY_QUOTA, Kind.SPEND_LIMIT)
+            and refusal.delay is not None
+        ):
             headers.append(("retry-after", _seconds(refusal.delay, standing.is_scaled)))
         is_passing = (refusal.status or status) in (429, 500, 529)
         headers.append(("x-should-retry", "true" if is_passing else "false"))
-        return Reply(refusal.status or status, tuple(headers), dump(_error(refusal, call)))
+        return Reply(
+            refusal.status or status, tuple(headers), dump(_error(refusal, call))
+        )
 
     def error_frame(self, refusal: Refusal, call: Call) -> bytes:
         """Return an `error` event."""
@@ -141,13 +185,29 @@ class Anthropic:
 
     def answer(self, call: Call, text: str, usage: Usage) -> bytes:
         """Return a message."""
-        block = {**_block(call), "input": json.loads(text)} if call.answer_tool else {"type": "text", "text": text}
+        block = (
+            {**_block(call), "input": json.loads(text)}
+            if call.answer_tool
+            else {"type": "text", "text": text}
+        )
         content = [block] if text else []
-        return dump(_message(call, content, _reason(call, usage), usage.input_tokens, usage.output_tokens))
+        return dump(
+            _message(
+                call,
+                content,
+                _reason(call, usage),
+                usage.input_tokens,
+                usage.output_tokens,
+            )
+        )
 
     def opening(self, call: Call, usage: Usage) -> bytes:
         """Return the events before the first text."""
-        block = {"type": "content_block_start", "index": 0, "content_block": _block(call)}
+        block = {
+            "type": "content_block_start",
+            "index": 0,
+            "content_block": _block(call),
+        }
         message = _message(call, [], None, usage.input_tokens, 1)
         return (
             _event("message_start", {"type": "message_start", "message": message})
@@ -160,15 +220,24 @@ class Anthropic:
         delta = {"type": "text_delta", "text": text}
         if call.answer_tool:
             delta = {"type": "input_json_delta", "partial_json": text}
-        return _event("content_block_delta", {"type": "content_block_delta", "index": 0, "delta": delta})
+        return _event(
+            "content_block_delta",
+            {"type": "content_block_delta", "index": 0, "delta": delta},
+        )
 
     def closing(self, call: Call, usage: Usage) -> bytes:
         """Return the events after the last text."""
         ending = {"stop_reason": _reason(call, usage), "stop_sequence": None}
-        counts = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
+        counts = {
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+        }
         return (
             _event("content_block_stop", {"type": "content_block_stop", "index": 0})
-            + _event("message_delta", {"type": "message_delta", "delta": ending, "usage": counts})
+            + _event(
+                "message_delta",
+                {"type": "message_delta", "delta": ending, "usage": counts},
+            )
             + _event("message_stop", {"type": "message_stop"})
         )
 
@@ -184,7 +253,10 @@ def _texts(message: dict[str, Any]) -> list[str]:
 def _brings_result(message: Any) -> bool:
     content = message.get("content") if isinstance(message, dict) else None
     blocks = content if isinstance(content, list) else []
-    return any(isinstance(block, dict) and block.get("type") == "tool_result" for block in blocks)
+    return any(
+        isinstance(block, dict) and block.get("type") == "tool_result"
+        for block in blocks
+    )
 
 
 def _block(call: Call) -> dict[str, Any]:
@@ -200,7 +272,9 @@ def _reason(call: Call, usage: Usage) -> str:
     return "tool_use" if call.answer_tool else "end_turn"
 
 
-def _message(call: Call, content: list[Any], reason: str | None, read: int, written: int) -> dict[str, Any]:
+def _message(
+    call: Call, content: list[Any], reason: str | None, read: int, written: int
+) -> dict[str, Any]:
     usage = {
         "input_tokens": read,
         "cache_creation_input_tokens": 0,
@@ -221,7 +295,10 @@ def _message(call: Call, content: list[Any], reason: str | None, read: int, writ
 
 
 def _error(refusal: Refusal, call: Call) -> dict[str, Any]:
-    error: dict[str, Any] = {"type": _ERRORS[refusal.kind][1], "message": refusal.message or _say(refusal, call)}
+    error: dict[str, Any] = {
+        "type": _ERRORS[refusal.kind][1],
+        "message": refusal.message or _say(refusal, call),
+    }
     if refusal.kind is Kind.SPEND_LIMIT:
         error["details"] = {"error_code": "enforced_spend_limit_reached"}
     return {"type": "error", "error": error, "request_id": call.request_id}
@@ -245,10 +322,18 @@ def _event(name: str, data: Any) -> bytes:
 
 
 def _seconds(delay: float, is_scaled: bool) -> str:
-    """Write a delay in whole seconds, as the provider does, unless time is scaled down; never too short."""
-    return f"{math.ceil(delay * 1000) / 1000:.3f}" if is_scaled else str(math.ceil(delay))
+    """Write a delay in whole seconds, as the provider does, unless time is scaled down;
+    never too short.
+    """
+    return (
+        f"{math.ceil(delay * 1000) / 1000:.3f}" if is_scaled else str(math.ceil(delay))
+    )
 
 
 def _moment(delay: float, is_scaled: bool) -> str:
-    moment = datetime.now(UTC) + timedelta(seconds=delay if is_scaled else math.ceil(delay))
-    return moment.isoformat(timespec="milliseconds" if is_scaled else "seconds").replace("+00:00", "Z")
+    moment = datetime.now(UTC) + timedelta(
+        seconds=delay if is_scaled else math.ceil(delay)
+    )
+    return moment.isoformat(
+        timespec="milliseconds" if is_scaled else "seconds"
+    ).replace("+00:00", "Z")

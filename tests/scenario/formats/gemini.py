@@ -83,7 +83,10 @@ class Gemini:
             return None
         body = read_json(request.body)
         if body is None:
-            return Refusal(Kind.BAD_REQUEST, message="Invalid JSON payload received. Unexpected token.\n")
+            return Refusal(
+                Kind.BAD_REQUEST,
+                message="Invalid JSON payload received. Unexpected token.\n",
+            )
         contents = body.get("contents")
         if not isinstance(contents, list) or not contents:
             return Refusal(Kind.BAD_REQUEST)
@@ -95,7 +98,12 @@ class Gemini:
             format=self.name,
             secret=self.find_secret(request),
             model=model,
-            texts=tuple(text for turn in turns if isinstance(turn, dict) for text in collect_text(turn.get("parts"))),
+            texts=tuple(
+                text
+                for turn in turns
+                if isinstance(turn, dict)
+                for text in collect_text(turn.get("parts"))
+            ),
             is_streamed=method == "streamGenerateContent",
             is_sse=request.query.get("alt") == "sse",
             has_schema=any(config.get(name) for name in _SCHEMAS),
@@ -125,12 +133,18 @@ class Gemini:
 
     def headers(self, call: Call, standing: Standing) -> Headers:
         """Return what the provider's front end adds: it tells nothing of limits."""
-        return (("server", "scaffolding on HTTPServer2"), ("x-frame-options", "SAMEORIGIN"))
+        return (
+            ("server", "scaffolding on HTTPServer2"),
+            ("x-frame-options", "SAMEORIGIN"),
+        )
 
     def refuse(self, refusal: Refusal, call: Call, standing: Standing) -> Reply:
         """Return a google.rpc.Status; a stream that is no SSE wraps it in a list."""
         error = _error(refusal, call)
-        headers = (("content-type", "application/json; charset=UTF-8"), *self.headers(call, standing))
+        headers = (
+            ("content-type", "application/json; charset=UTF-8"),
+            *self.headers(call, standing),
+        )
         body: Any = [error] if call.is_streamed and not call.is_sse else error
         return Reply(error["error"]["code"], headers, dump(body, 2) + b"\n")
 
@@ -162,7 +176,9 @@ class Gemini:
 
 
 def split_path(path: str) -> tuple[str, str]:
-    """Return model and method of a path like `/v1beta/models/m:generateContent`, else nothing."""
+    """Return model and method of a path like `/v1beta/models/m:generateContent`, else
+    nothing.
+    """
     for version in _VERSIONS:
         if path.startswith(version):
             model, _, method = path.removeprefix(version).partition(":")
@@ -175,7 +191,11 @@ def _response(call: Call, text: str, usage: Usage | None) -> dict[str, Any]:
     if text or usage is None:
         content = {"parts": [{"text": text}], "role": "model"}
     candidate: dict[str, Any] = {"content": content, "index": 0}
-    response: dict[str, Any] = {"candidates": [candidate], "modelVersion": call.model, "responseId": call.request_id}
+    response: dict[str, Any] = {
+        "candidates": [candidate],
+        "modelVersion": call.model,
+        "responseId": call.request_id,
+    }
     if usage is not None:
         candidate["finishReason"] = "MAX_TOKENS" if usage.is_cut else "STOP"
         response["usageMetadata"] = {
@@ -241,28 +261,54 @@ def _details(refusal: Refusal, call: Call, message: str) -> list[dict[str, Any]]
             {"@type": _RPC + "QuotaFailure", "violations": [violation]},
         ]
         if refusal.delay is not None:
-            details.append({"@type": _RPC + "RetryInfo", "retryDelay": _duration(refusal.delay)})
+            details.append(
+                {"@type": _RPC + "RetryInfo", "retryDelay": _duration(refusal.delay)}
+            )
         return details
     if refusal.kind is Kind.AUTH and refusal.is_unknown_key and call.secret:
-        localized = {"@type": _RPC + "LocalizedMessage", "locale": "en-US", "message": message}
+        localized = {
+            "@type": _RPC + "LocalizedMessage",
+            "locale": "en-US",
+            "message": message,
+        }
         return [_info("API_KEY_INVALID", "googleapis.com", service=_SERVICE), localized]
     if refusal.kind is Kind.CAPACITY:
-        info = _info("MODEL_CAPACITY_EXHAUSTED", "cloudcode-pa.googleapis.com", model=call.model)
-        retry = {"@type": _RPC + "RetryInfo", "retryDelay": _duration(refusal.delay or 0)}
+        info = _info(
+            "MODEL_CAPACITY_EXHAUSTED", "cloudcode-pa.googleapis.com", model=call.model
+        )
+        retry = {
+            "@type": _RPC + "RetryInfo",
+            "retryDelay": _duration(refusal.delay or 0),
+        }
         return [info] if refusal.delay is None else [info, retry]
     if refusal.kind is Kind.BILLING:
-        return [_info("BILLING_DISABLED", "googleapis.com", service=_SERVICE, consumer="projects/scenario")]
+        return [
+            _info(
+                "BILLING_DISABLED",
+                "googleapis.com",
+                service=_SERVICE,
+                consumer="projects/scenario",
+            )
+        ]
     return []
 
 
 def _info(reason: str, domain: str, **metadata: str) -> dict[str, Any]:
-    return {"@type": _RPC + "ErrorInfo", "reason": reason, "domain": domain, "metadata": metadata}
+    return {
+        "@type": _RPC + "ErrorInfo",
+        "reason": reason,
+        "domain": domain,
+        "metadata": metadata,
+    }
 
 
 def _quota(refusal: Refusal) -> tuple[str, str]:
     if refusal.limit_name == "tokens":
         metric = "generate_content_free_tier_input_token_count"
-        return f"{_SERVICE}/{metric}", "GenerateContentInputTokensPerModelPerMinute-FreeTier"
+        return (
+            f"{_SERVICE}/{metric}",
+            "GenerateContentInputTokensPerModelPerMinute-FreeTier",
+        )
     span = "Day" if refusal.kind is Kind.DAILY_QUOTA else "Minute"
     metric = f"{_SERVICE}/generate_content_free_tier_requests"
     return metric, f"GenerateRequestsPer{span}PerProjectPerModel-FreeTier"
@@ -271,7 +317,11 @@ def _quota(refusal: Refusal) -> tuple[str, str]:
 def _duration(seconds: float) -> str:
     """Write a google.protobuf.Duration, never too short."""
     milliseconds = math.ceil(seconds * 1000)
-    return f"{milliseconds // 1000}s" if milliseconds % 1000 == 0 else f"{milliseconds / 1000:.3f}s"
+    return (
+        f"{milliseconds // 1000}s"
+        if milliseconds % 1000 == 0
+        else f"{milliseconds / 1000:.3f}s"
+    )
 
 
 def _chunk(call: Call, data: Any) -> bytes:

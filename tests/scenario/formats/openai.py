@@ -70,17 +70,30 @@ class OpenAI:
 
     def read_call(self, request: HttpRequest) -> Call | Refusal | None:
         """Read a call for a chat completion."""
-        if request.method != "POST" or request.path not in ("/v1/chat/completions", "/chat/completions"):
+        if request.method != "POST" or request.path not in (
+            "/v1/chat/completions",
+            "/chat/completions",
+        ):
             return None
         body = read_json(request.body)
         if body is None:
-            return Refusal(Kind.BAD_REQUEST, message="We could not parse the JSON body of your request.")
+            return Refusal(
+                Kind.BAD_REQUEST,
+                message="We could not parse the JSON body of your request.",
+            )
         messages = body.get("messages")
         if not isinstance(messages, list) or not messages:
             return Refusal(Kind.BAD_REQUEST)
         if not isinstance(body.get("model"), str):
-            return Refusal(Kind.BAD_REQUEST, message="you must provide a model parameter")
-        texts = [text for m in messages if isinstance(m, dict) for text in collect_text(m.get("content"))]
+            return Refusal(
+                Kind.BAD_REQUEST, message="you must provide a model parameter"
+            )
+        texts = [
+            text
+            for m in messages
+            if isinstance(m, dict)
+            for text in collect_text(m.get("content"))
+        ]
         options = body.get("stream_options")
         form = body.get("response_format")
         return Call(
@@ -90,14 +103,25 @@ class OpenAI:
             texts=tuple(texts),
             is_streamed=body.get("stream") is True,
             has_schema=isinstance(form, dict) and form.get("type") == "json_schema",
-            max_tokens=whole_number(body.get("max_completion_tokens") or body.get("max_tokens")),
-            wants_usage=isinstance(options, dict) and options.get("include_usage") is True,
+            max_tokens=whole_number(
+                body.get("max_completion_tokens") or body.get("max_tokens")
+            ),
+            wants_usage=isinstance(options, dict)
+            and options.get("include_usage") is True,
             request_id=make_id("req_", 32),
         )
 
     def list_models(self, models: Sequence[str]) -> Any:
         """Return the list of models."""
-        rows = [{"id": name, "object": "model", "created": 1_715_367_049, "owned_by": "system"} for name in models]
+        rows = [
+            {
+                "id": name,
+                "object": "model",
+                "created": 1_715_367_049,
+                "owned_by": "system",
+            }
+            for name in models
+        ]
         return {"object": "list", "data": rows}
 
     def count_reply(self, tokens: int) -> Any:
@@ -111,7 +135,11 @@ class OpenAI:
             ("openai-version", "2020-10-01"),
             ("x-request-id", call.request_id),
         ]
-        requests = (standing.requests_limit, standing.requests_left, standing.requests_reset)
+        requests = (
+            standing.requests_limit,
+            standing.requests_left,
+            standing.requests_reset,
+        )
         tokens = (standing.tokens_limit, standing.tokens_left, standing.tokens_reset)
         for name, (limit, left, reset) in (("requests", requests), ("tokens", tokens)):
             if limit:
@@ -122,11 +150,21 @@ class OpenAI:
 
     def refuse(self, refusal: Refusal, call: Call, standing: Standing) -> Reply:
         """Return an error with its status and headers."""
-        headers = [("content-type", "application/json; charset=utf-8"), *self.headers(call, standing)]
-        if refusal.kind in (Kind.RATE_LIMIT, Kind.DAILY_QUOTA) and refusal.delay is not None:
+        headers = [
+            ("content-type", "application/json; charset=utf-8"),
+            *self.headers(call, standing),
+        ]
+        if (
+            refusal.kind in (Kind.RATE_LIMIT, Kind.DAILY_QUOTA)
+            and refusal.delay is not None
+        ):
             headers.append(("retry-after", str(math.ceil(refusal.delay))))
             headers.append(("retry-after-ms", str(math.ceil(refusal.delay * 1000))))
-        return Reply(refusal.status or _ERRORS[refusal.kind][0], tuple(headers), dump(_error(refusal, call), 4) + b"\n")
+        return Reply(
+            refusal.status or _ERRORS[refusal.kind][0],
+            tuple(headers),
+            dump(_error(refusal, call), 4) + b"\n",
+        )
 
     def error_frame(self, refusal: Refusal, call: Call) -> bytes:
         """Return an error as a chunk."""
@@ -134,9 +172,29 @@ class OpenAI:
 
     def answer(self, call: Call, text: str, usage: Usage) -> bytes:
         """Return a completion."""
-        message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None, "annotations": []}
-        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _reason(usage)}
-        return dump({**_frame(call, "chat.completion"), "choices": [choice], "usage": _usage(usage)}, 2) + b"\n"
+        message: dict[str, Any] = {
+            "role": "assistant",
+            "content": text,
+            "refusal": None,
+            "annotations": [],
+        }
+        choice = {
+            "index": 0,
+            "message": message,
+            "logprobs": None,
+            "finish_reason": _reason(usage),
+        }
+        return (
+            dump(
+                {
+                    **_frame(call, "chat.completion"),
+                    "choices": [choice],
+                    "usage": _usage(usage),
+                },
+                2,
+            )
+            + b"\n"
+        )
 
     def opening(self, call: Call, usage: Usage) -> bytes:
         """Return the chunk that names the role."""
@@ -150,7 +208,13 @@ class OpenAI:
         """Return the chunks after the last text."""
         closing = _delta(call, {}, _reason(usage))
         if call.wants_usage:
-            closing += _chunk({**_frame(call, "chat.completion.chunk"), "choices": [], "usage": _usage(usage)})
+            closing += _chunk(
+                {
+                    **_frame(call, "chat.completion.chunk"),
+                    "choices": [],
+                    "usage": _usage(usage),
+                }
+            )
         return closing + b"data: [DONE]\n\n"
 
     def broken_frame(self, call: Call) -> bytes:
@@ -177,7 +241,11 @@ def _delta(call: Call, delta: dict[str, Any], reason: str | None) -> bytes:
 
 def _usage(usage: Usage) -> dict[str, int]:
     total = usage.input_tokens + usage.output_tokens
-    return {"prompt_tokens": usage.input_tokens, "completion_tokens": usage.output_tokens, "total_tokens": total}
+    return {
+        "prompt_tokens": usage.input_tokens,
+        "completion_tokens": usage.output_tokens,
+        "total_tokens": total,
+    }
 
 
 def _reason(usage: Usage) -> str:
@@ -189,13 +257,17 @@ def _error(refusal: Refusal, call: Call) -> dict[str, Any]:
     if refusal.limit_name == "tokens":
         kind = "tokens"
     message = refusal.message or _say(refusal, call)
-    param = "messages" if refusal.kind is Kind.BAD_REQUEST and not refusal.message else None
+    param = (
+        "messages" if refusal.kind is Kind.BAD_REQUEST and not refusal.message else None
+    )
     return {"error": {"message": message, "type": kind, "param": param, "code": code}}
 
 
 def _say(refusal: Refusal, call: Call) -> str:
     if refusal.kind is Kind.NOT_FOUND:
-        return f"The model `{call.model}` does not exist or you do not have access to it."
+        return (
+            f"The model `{call.model}` does not exist or you do not have access to it."
+        )
     if refusal.kind is Kind.AUTH:
         if not call.secret:
             return (
@@ -206,7 +278,11 @@ def _say(refusal: Refusal, call: Call) -> str:
         return f"Incorrect API key provided: {_mask(call.secret)}. You can find your API key at {url}."
     if refusal.kind not in (Kind.RATE_LIMIT, Kind.DAILY_QUOTA):
         return _MESSAGES[refusal.kind]
-    unit = "tokens per min (TPM)" if refusal.limit_name == "tokens" else "requests per min (RPM)"
+    unit = (
+        "tokens per min (TPM)"
+        if refusal.limit_name == "tokens"
+        else "requests per min (RPM)"
+    )
     if refusal.kind is Kind.DAILY_QUOTA:
         unit = "requests per day (RPD)"
     counts = f"Limit {refusal.limit or 3}, Used {refusal.used or 3}, Requested {refusal.requested or 1}"

@@ -1,0 +1,46 @@
+"""Reviewers and statuses of documents that no model wrote or reviewed."""
+
+from __future__ import annotations
+
+RULES = "offline rules (no model was asked)"
+"""The offline provider filled or checked the template by rules."""
+RECORDED = "recorded answer (no model was asked)"
+SCRIPTED = "scripted review (no model was asked)"
+"""A simulation asked for another round or for a person."""
+SIMULATED = "simulated review (no model was asked)"
+"""A simulation accepted the draft."""
+
+APPROVED_STATUS = "APPROVED"
+RECORDED_STATUS = "APPROVED (recorded)"
+SKELETON_STATUS = "SKELETON"
+SIMULATED_STATUS = "SIMULATED"
+
+_REVIEWER = "**Reviewer:** "
+_FINAL_STATUS = "**Final Status:** "
+
+
+def is_by_rules(status: str, reviewer: str) -> bool:
+    """Tell whether a document is a skeleton.
+
+    Older versions wrote APPROVED into documents that only rules had reviewed.
+    """
+    if status.upper() == SKELETON_STATUS:
+        return True
+    return status.upper() == APPROVED_STATUS and reviewer == RULES
+
+
+def final_status(text: str) -> str:
+    """Return the status at the end of a review log, or an empty string."""
+    if _FINAL_STATUS not in text:
+        return ""
+    status = _last_value(text, _FINAL_STATUS)
+    reviewer = _last_value(text, _REVIEWER)
+    if is_by_rules(status, reviewer):
+        return SKELETON_STATUS
+    return status
+
+
+def _last_value(text: str, label: str) -> str:
+    _, _, rest = text.rpartition(label)
+    value, _, _ = rest.partition("\n")
+    return value.strip()

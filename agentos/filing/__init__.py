@@ -1,1 +1,0 @@
-"""File approved issues in a tracker, each exactly once."""

@@ -1,0 +1,232 @@
+"""The kinds of work, with one record for each.
+
+The built-in records are in `BUILT_IN`. An installed package adds its own by the entry
+point group `agentos.workflows`, which is looked up only if a name is not built in or
+all kinds are asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import ClassVar
+
+from agentos.errors import UsageError
+from agentos.extensions import entry_points_of, load_record
+
+ENTRY_POINTS = "agentos.workflows"
+_NAME = re.compile(r"[a-z][a-z0-9]{0,31}")
+"""Without an underscore, which ends the name in `lld_42.json`."""
+_SOURCE = re.compile(r"[a-z][a-z_]{0,31}")
+DOCUMENT_INPUTS: Mapping[str, tuple[str, ...]] = {
+    "draft": ("template", "material", "previous_draft", "findings"),
+    "review": ("draft", "earlier_findings"),
+}
+"""What the prompts of a document are given beside the item and its own text."""
+_OTHER_INPUTS = frozenset(
+    {"item", *DOCUMENT_INPUTS["draft"], *DOCUMENT_INPUTS["review"]}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KindRecord:
+    """The properties of one kind: plain data."""
+
+    name: str
+    """Its name in files and JSON: `lld`."""
+    label: str
+    """Prefix of every output line of its items: `LLD` for `LLD-42`."""
+    inputs: str
+    """The folder of a repository that holds its inputs."""
+    source: str
+    """What an input is called in prompts and lineage files: `issue`, `brief`."""
+    document: str
+    """Path of the finished document; `{number}` is an id padded to three digits."""
+    package: str
+    """The package with its prompts, its templates and `make_flow`."""
+    command: str = ""
+    """The command that runs it, `agentos run NAME` if it has none of its own."""
+    folders: tuple[str, ...] = ()
+    """Folders of the other files: drafts, verdicts, reports."""
+    prompts: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    """The inputs that the prompt of each role must use."""
+    builds: bool = False
+    """Whether it writes code to a branch, not a document."""
+
+    def __post_init__(self) -> None:
+        """Fill in what follows from the name and the source."""
+        lineage = f"docs/lineage/active/{{id}}-{self.name}"
+        prompts = {
+            "draft": (self.source, "previous_draft", "findings"),
+            "review": (self.source, "draft"),
+        }
+        object.__setattr__(self, "command", self.command or f"agentos run {self.name}")
+        object.__setattr__(self, "folders", self.folders or (lineage,))
+        object.__setattr__(self, "prompts", self.prompts or prompts)
+
+    @property
+    def takes_issues(self) -> bool:
+        """Whether an input is an issue, which states requirements and criteria."""
+        return self.source == "issue"
+
+    @property
+    def takes_briefs(self) -> bool:
+        """Whether an input is a brief, which may come from any folder."""
+        return self.source == "brief"
+
+    @property
+    def writes_issues(self) -> bool:
+        """Whether its documents are issues, which have their ids among all issues."""
+        return str(PurePosixPath(self.document).parent) == Kind.LLD.record.inputs
+
+    def find_problem(self) -> str:
+        """Return why the record cannot be used; empty if it can."""
+        for name in ("name", "label", "inputs", "source", "document", "package"):
+            value = getattr(self, name)
+            if not isinstance(value, str):
+                return f"its {name} must be text, not {value!r}"
+        if not _NAME.fullmatch(self.name):
+            return f"its name {self.name!r} must be lowercase letters and digits"
+        if not _NAME.fullmatch(self.label.lower()) or self.label != self.label.upper():
+            return f"its label {self.label!r} must be uppercase letters and digits"
+        if any(self.label == record.label for record in BUILT_IN):
+            return f"its label {self.label!r} is that of a built-in kind"
+        if not _SOURCE.fullmatch(self.source) or self.source in _OTHER_INPUTS:
+            return f"its source {self.source!r} must be a word such as 'question'"
+        for path in (self.inputs, self.document, *self.folders):
+            parts = PurePosixPath(path).parts
+            if not parts or parts[0] in ("/", ".git") or ".." in parts:
+                return f"its path {path!r} must lead into the repository"
+        for path in (self.document, *self.folders):
+            if "{id}" not in path and "{number}" not in path:
+                return (
+                    f"its path {path!r} needs {{id}} or {{number}}, or items share it"
+                )
+        for record in BUILT_IN[1:]:
+            folder = PurePosixPath(record.document).parent
+            if folder == PurePosixPath(self.document).parent:
+                return f"its document would lie among those of {record.name}"
+        return ""
+
+
+class Kind(str):
+    """The name of a kind, by which its record is found; equal names are one object."""
+
+    __slots__ = ()
+
+    ISSUE: ClassVar[Kind]
+    LLD: ClassVar[Kind]
+    IMPLEMENTATION: ClassVar[Kind]
+
+    def __new__(cls, name: str) -> Kind:
+        """Return the kind of this name, or raise `UsageError` if no package has it."""
+        known = _kinds.get(name)
+        return known or _add(*_find(name))
+
+    @property
+    def record(self) -> KindRecord:
+        """The properties of this kind."""
+        return _records[self]
+
+    @property
+    def search_path(self) -> str:
+        """The folder in which its package is installed; empty if it is built in."""
+        return _folders.get(self, "")
+
+
+BUILT_IN = (
+    KindRecord(
+        name="issue",
+        label="ISSUE",
+        command="issue-workflow",
+        inputs="docs/briefs",
+        source="brief",
+        document="docs/issues/{id}.md",
+        package="agentos.workflows.drafting.issue",
+    ),
+    KindRecord(
+        name="lld",
+        label="LLD",
+        command="lld-workflow",
+        inputs="docs/issues",
+        source="issue",
+        document="docs/lld/active/LLD-{number}.md",
+        package="agentos.workflows.drafting.lld",
+    ),
+    KindRecord(
+        name="implementation",
+        label="IMPL",
+        command="implement-workflow",
+        inputs="docs/lld/active",
+        source="design",
+        document="docs/reports/{id}/implementation-report.md",
+        folders=("docs/lineage/active/{id}-implementation", "docs/reports/{id}"),
+        package="agentos.workflows.implementation",
+        prompts={
+            "review": ("design",),
+            "tests": ("design", "test_files", "files", "problems", "previous_tests"),
+            "code": ("design", "declared", "files", "tests", "feedback"),
+        },
+        builds=True,
+    ),
+)
+
+_records: dict[str, KindRecord] = {}
+_kinds: dict[str, Kind] = {}
+_folders: dict[str, str] = {}
+
+
+def _add(record: KindRecord, folder: str = "") -> Kind:
+    kind = str.__new__(Kind, record.name)
+    _records[kind] = record
+    _kinds[kind] = kind
+    if folder:
+        _folders[kind] = folder
+    return kind
+
+
+Kind.ISSUE, Kind.LLD, Kind.IMPLEMENTATION = map(_add, BUILT_IN)
+DRAFTING = (Kind.ISSUE, Kind.LLD)
+"""The built-in kinds that write a document and have it reviewed."""
+BUILT_IN_KINDS = (*DRAFTING, Kind.IMPLEMENTATION)
+
+
+def installed_kinds(warn: Callable[[str], None] = lambda _: None) -> tuple[Kind, ...]:
+    """Return every kind, those of installed packages last; warn of unusable ones."""
+    kinds = list(BUILT_IN_KINDS)
+    for name in _added_names():
+        try:
+            kind = Kind(name)
+        except UsageError as error:
+            warn(str(error))
+            continue
+        if kind not in kinds:
+            kinds.append(kind)
+    return tuple(kinds)
+
+
+def _added_names() -> list[str]:
+    return sorted(entry_points_of(ENTRY_POINTS).keys() - set(BUILT_IN_KINDS))
+
+
+def _find(name: str) -> tuple[KindRecord, str]:
+    """Return the record of an installed package, and where the package is."""
+    entries = entry_points_of(ENTRY_POINTS).get(name)
+    if not entries:
+        known = ", ".join((*BUILT_IN_KINDS, *_added_names()))
+        raise UsageError(
+            f"{name!r}: no such kind of work; known are {known}. A package adds one by"
+            f" the entry point group {ENTRY_POINTS}"
+        )
+
+    def find_problem(record: KindRecord) -> str:
+        if record.name != name:
+            return f"its record is named {record.name!r}; give both the same name"
+        return record.find_problem()
+
+    record = load_record(entries, "kind", KindRecord, find_problem)
+    package = entries[0].dist
+    folder = "" if package is None else str(package.locate_file(""))
+    return record, folder

@@ -1,1 +1,0 @@
-"""What a run will do, decided before anything is started."""

@@ -1,0 +1,437 @@
+"""Build a project where its source tree is not enough, in the sandbox and without
+network.
+
+The build's requirements are installed before, as wheels, in an environment of their
+own. The backend works on a copy of the files and leaves a wheel, which is read with
+suspicion: its author may be a model. Nothing of the project runs outside of the
+sandbox. A build that fails is reported in one line, and the tests run with what the
+source tree has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from agentos.errors import BadInput, ItemError
+from agentos.proving.environment.declared import Declared, Lines, read_declared
+from agentos.proving.environment.metadata import UNKNOWN_VERSION, find_version
+from agentos.proving.environment.needs import Needs
+from agentos.proving.environment.opening import Environment, open_environment
+from agentos.proving.environment.reasons import BuildSystem, read_build_system
+from agentos.proving.environment.safe_requirements import check_plain
+from agentos.proving.environment.tree import copy_tree, digest_tree, list_tree
+from agentos.proving.environment.wheel_metadata import read_commands, read_requirements
+from agentos.proving.environment.wheels import MOST_BYTES, Layout, lay_out, read_wheel
+from agentos.proving.sandbox import (
+    FinishedCommand,
+    Mounts,
+    Sandbox,
+    SandboxLimits,
+    read_result,
+)
+from agentos.proving.sandbox.environment import PATH
+from agentos.state.files import (
+    make_private_directory,
+    read_regular,
+    remove_tree,
+    write_atomically,
+    write_new,
+)
+from agentos.state.lock_queue import wait_for_lock
+from agentos.state.terminal_text import clean
+from agentos.state.variables import environment
+
+FORMAT = 1
+INSIDE = Path(__file__).parent / "inside"
+MARKER = "built.json"
+SITE = "site"
+MISSING = "missing"
+SCRIPTS = "scripts"
+REASON_SHOWN = 200
+_FILE_LIMIT = 1_000_000
+_PLUGINS = "pytest11"
+_MOST_ROUNDS = 3
+"""How often a backend may ask for more requirements."""
+_ERROR = re.compile(r"(?:^|[\s:])(?:fatal )?error: ", re.IGNORECASE)
+_FOLLOWS = re.compile(r"error: (?:command|subprocess)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What a build has made that the source tree lacks; only read, and shared by all
+    items with the same files.
+    """
+
+    project: Path
+    folder: Path
+    places: tuple[str, ...] = ()
+    """Further folders of the project from which it is imported."""
+    commands: dict[str, str] = field(default_factory=dict)
+    dependencies: Lines = ()
+    groups: dict[str, Lines] = field(default_factory=dict)
+    has_copies: bool = False
+
+    @property
+    def import_path(self) -> tuple[Path, ...]:
+        """The folders from which the project is imported, beside its source tree."""
+        named = [self.project.resolve() / place for place in self.places]
+        return (*named, self.folder / SITE)
+
+    @property
+    def declared(self) -> Declared:
+        """What the built metadata declares about dependencies."""
+        return Declared(dependencies=self.dependencies, groups=self.groups)
+
+
+class _Failed(Exception):
+    """A build that did not end with a wheel; the text is the reason."""
+
+
+class Builder:
+    """Opens environments and builds projects for them."""
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        environments: Path,
+        say: Callable[[str], None],
+        limits: SandboxLimits | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        self._sandbox = sandbox
+        self._root = environments
+        self._say = say
+        self._limits = limits or SandboxLimits()
+        self._environ = environ or environment()
+        self._said: set[str] = set()
+        """Failures of this object's time, so that none is repeated or said twice."""
+
+    @property
+    def _is_isolated(self) -> bool:
+        return self._sandbox.name != "plain"
+
+    async def open_environment(self, needs: Needs) -> Environment:
+        """Return the environment for some needs; a package without a wheel is built in
+        the sandbox.
+        """
+        build = None
+        if self._is_isolated and not needs.only_wheels:
+            build = self.build_source
+        return await open_environment(
+            needs, self._root, log=self._say, environ=self._environ, build=build
+        )
+
+    async def build(self, project: Path, tag: str = "") -> Built | None:
+        """Return what a build of the project adds to its source tree; None if nothing
+        has to be built or it cannot be.
+
+        `tag` is the version to pretend if the project's files assign none.
+        """
+        try:
+            system = await asyncio.to_thread(read_build_system, project)
+        except BadInput:
+            return None
+        if system is None or not system.reason:
+            return None
+        if not self._is_isolated:
+            self._give_up(
+                f"{system.name} is not run without a sandbox ({system.reason})"
+            )
+            return None
+        work = _Work(project, system, _version(project, tag))
+        try:
+            await asyncio.to_thread(work.read)
+        except (BadInput, OSError) as error:
+            self._give_up(f"{system.name} is not run: {error}")
+            return None
+        if work.light in self._said:
+            return None
+        try:
+            return await self._find_or_build(work)
+        except (_Failed, ItemError, OSError) as error:
+            self._said.add(work.light)
+            reason = " ".join(str(error).split())
+            self._give_up(f"{system.name} failed: {reason}")
+            return None
+
+    async def build_source(self, source: Path, wheels: Path) -> Path:
+        """Build the source of a package into a wheel in the folder `wheels`."""
+        system = read_build_system(source)
+        if system is None:
+            raise ItemError(f"{source.name}: has neither pyproject.toml nor setup.py")
+        work = _Work(source, system, _version(source, ""))
+        await asyncio.to_thread(work.read)
+        try:
+            name, data = await self._run(work, wheels / "work")
+        except _Failed as failure:
+            raise ItemError(f"{system.name} failed: {failure}") from None
+        write_new(wheels / name, data, is_durable=False)
+        return wheels / name
+
+    def _give_up(self, why: str) -> None:
+        line = f"build: {why}; the project is imported from its source tree"
+        if line not in self._said:
+            self._said.add(line)
+            self._say(line)
+
+    async def _find_or_build(self, work: _Work) -> Built:
+        target = self._root / f"built-{work.light}"
+        found = _find(work.project, target)
+        if found and found.has_copies:
+            target = self._root / f"built-{work.whole}"
+            found = _find(work.project, target)
+        if found:
+            return found
+        make_private_directory(self._root)
+
+        def say_waiting() -> None:
+            self._say("build: waiting for another item that builds the same")
+
+        async with wait_for_lock(
+            target.with_name(f".{target.name}.lock"), say_waiting
+        ) as _:
+            found = _find(work.project, target)
+            if found:
+                return found
+            self._say(f"build: {work.system.name} ({work.system.reason})")
+            aside = target.with_name(f".{target.name}.work")
+            _, data = await self._run(work, aside)
+            return await asyncio.to_thread(_unpack, work, data, target)
+
+    async def _run(self, work: _Work, aside: Path) -> tuple[str, bytes]:
+        """Return the name and the contents of the wheel that the backend makes."""
+        requires = list(work.system.requires)
+        for _ in range(_MOST_ROUNDS):
+            opened = await self._open_tools(work, requires)
+            with ExitStack() as afterwards:
+                remove_tree(aside)
+                afterwards.callback(remove_tree, aside)
+                results = aside / "results"
+                make_private_directory(results)
+                missing = await self._call(work, opened, requires, aside)
+                if not missing:
+                    return _read_wheel_file(results)
+            requires += missing
+        raise _Failed("it asks for more requirements again and again")
+
+    async def _open_tools(self, work: _Work, requires: list[str]) -> Environment:
+        """Return the environment of the build, which nothing may run code for."""
+        project = work.project
+        check_plain(requires, project, ("pyproject.toml",))
+        needs = Needs(
+            project,
+            sources=("pyproject.toml",),
+            requirements=tuple(dict.fromkeys(requires)),
+            requires_python=work.declared.requires_python,
+            only_wheels=True,
+            newest=bool(requires),
+        )
+        try:
+            return await self.open_environment(needs)
+        except ItemError as error:
+            # Without an index, what is installed beside AgentOS may be enough.
+            try:
+                return await self.open_environment(replace(needs, newest=False))
+            except ItemError:
+                raise error from None
+
+    async def _call(
+        self, work: _Work, opened: Environment, requires: list[str], aside: Path
+    ) -> list[str]:
+        """Run the backend on a copy of the project; return the requirements that it
+        lacks.
+        """
+        # Some tools take the version from the name of the folder.
+        copy = aside / f"{work.name}-{work.version}"
+        copy.mkdir()
+        await asyncio.to_thread(copy_tree, work.project, work.tree, copy)
+        results = aside / "results"
+        request = {
+            "backend": work.system.backend,
+            "path": [str(copy / folder) for folder in work.system.path],
+            "installed": requires,
+        }
+        write_new(
+            results / "request.json", json.dumps(request).encode(), is_durable=False
+        )
+        mounts = Mounts(
+            folder=copy,
+            readable=(*opened.readable, INSIDE),
+            results=results,
+            limits=self._limits,
+            environ={
+                **_pretended(work.version),
+                "PATH": f"{opened.python.parent}:{PATH}",
+                "PYTHONDONTWRITEBYTECODE": "1",
+                "PYTHONNOUSERSITE": "1",
+            },
+        )
+        program = INSIDE / "agentos_build.py"
+        command = (str(opened.python), str(program), str(results))
+        finished = await self._sandbox.run(command, mounts)
+        if finished.is_stopped or finished.code:
+            raise _Failed(_explain(finished))
+        missing = _read_answer(results).get("missing")
+        if not isinstance(missing, list):
+            return []
+        return [str(line) for line in missing]
+
+
+class _Work:
+    """One project to build, and what identifies the result."""
+
+    def __init__(self, project: Path, system: BuildSystem, version: str) -> None:
+        self.project = project
+        self.system = system
+        self.version = version
+        self.declared = Declared()
+        self.tree: list[str] = []
+        self.light = ""
+        self.whole = ""
+
+    @property
+    def name(self) -> str:
+        """The name of the project, fit for a folder."""
+        return re.sub(r"[^A-Za-z0-9._]", "_", self.declared.name)[:100] or "project"
+
+    def read(self) -> None:
+        """Read the files that determine the result."""
+        self.declared = read_declared(self.project)
+        self.tree = list_tree(self.project)
+        for path in self.system.path:
+            inside = (self.project / path).resolve()
+            if not inside.is_relative_to(self.project.resolve()):
+                raise BadInput(f"backend-path {path[:100]!r} leads outside")
+        self.light = self._digest(whole=False)
+        self.whole = self._digest(whole=True)
+
+    def _digest(self, *, whole: bool) -> str:
+        system = self.system
+        identity = [FORMAT, system.backend, system.requires, system.path, self.version]
+        identity.append(self.declared.requires_python)
+        identity.append(digest_tree(self.project, self.tree, whole=whole))
+        return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:24]
+
+
+def _version(project: Path, tag: str) -> str:
+    try:
+        return find_version(project, read_declared(project), tag)
+    except BadInput:
+        return UNKNOWN_VERSION
+
+
+def _pretended(version: str) -> dict[str, str]:
+    """Return the variables that give a version to the tools that take it from tags."""
+    return {
+        "SETUPTOOLS_SCM_PRETEND_VERSION": version,
+        "HATCH_VCS_PRETEND_VERSION": version,
+        "VCS_VERSIONING_PRETEND_VERSION": version,
+        "PBR_VERSION": version,
+        "PDM_BUILD_SCM_VERSION": version,
+        "POETRY_DYNAMIC_VERSIONING_BYPASS": version,
+        "UV_DYNAMIC_VERSIONING_BYPASS": version,
+    }
+
+
+def _explain(finished: FinishedCommand) -> str:
+    """Return the line that says why a build failed."""
+    if finished.is_stopped:
+        return finished.explain()
+    output = clean(finished.output.encode("utf-8", "replace"))
+    lines = [line.strip() for line in output.decode("utf-8", "replace").splitlines()]
+    lines = list(filter(None, lines))
+    for line in lines:
+        if _ERROR.search(line) and not _FOLLOWS.match(line):
+            return line[:REASON_SHOWN]
+    if lines:
+        return lines[-1][:REASON_SHOWN]
+    return finished.explain()
+
+
+def _read_answer(results: Path) -> dict[str, object]:
+    data = read_result(results / "answer.json", _FILE_LIMIT)
+    try:
+        answer = json.loads(data or b"")
+    except (ValueError, RecursionError):
+        answer = None
+    if not isinstance(answer, dict):
+        raise _Failed("it ended without an answer")
+    return answer
+
+
+def _read_wheel_file(results: Path) -> tuple[str, bytes]:
+    name = _read_answer(results).get("wheel")
+    if not isinstance(name, str) or not re.fullmatch(r"[\w.+!-]{1,200}\.whl", name):
+        raise _Failed("it named no wheel")
+    data = read_result(results / name, MOST_BYTES)
+    if data is None:
+        raise _Failed(f"{name} is missing or too large")
+    return name, data
+
+
+def _unpack(work: _Work, data: bytes, target: Path) -> Built:
+    """Write what the wheel has and the project lacks; the marker comes last."""
+    try:
+        files = read_wheel(data)
+        _check_plugins(files, work.declared)
+    except BadInput as error:
+        raise _Failed(str(error)) from None
+    layout = lay_out(files, work.tree)
+    remove_tree(target)
+    _write(layout, target)
+    dependencies, groups = read_requirements(files)
+    marker = {
+        "places": layout.places,
+        "commands": read_commands(files),
+        "dependencies": dependencies,
+        "groups": groups,
+        "has_copies": layout.has_copies,
+    }
+    write_atomically(target / MARKER, json.dumps(marker, indent=1).encode())
+    found = _find(work.project, target)
+    if found is None:
+        raise _Failed(f"{target} cannot be read")
+    return found
+
+
+def _check_plugins(files: Mapping[str, bytes], declared: Declared) -> None:
+    """Refuse a plugin of pytest that no project file names: it would judge the tests."""
+    if _PLUGINS in declared.entry_points:
+        return
+    for name, data in files.items():
+        if name.endswith("/entry_points.txt") and _PLUGINS.encode() in data:
+            raise BadInput(f"its wheel has entry points {_PLUGINS} that it computes")
+
+
+def _write(layout: Layout, target: Path) -> None:
+    parts = {SITE: layout.site, MISSING: layout.missing, SCRIPTS: layout.scripts}
+    for name, files in parts.items():
+        make_private_directory(target / name)
+        for path, data in files.items():
+            file = target / name / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
+
+
+def _find(project: Path, target: Path) -> Built | None:
+    try:
+        marker = json.loads(read_regular(target / MARKER, 64 * _FILE_LIMIT))
+        groups = {name: tuple(lines) for name, lines in marker["groups"].items()}
+        return Built(
+            project,
+            target,
+            tuple(marker["places"]),
+            dict(marker["commands"]),
+            tuple(marker["dependencies"]),
+            groups,
+            bool(marker["has_copies"]),
+        )
+    except (BadInput, ValueError, KeyError, TypeError, AttributeError):
+        return None

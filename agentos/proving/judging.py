@@ -1,0 +1,373 @@
+"""Judge what test runs prove: red, green, nothing broken, nothing vacuous."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from agentos.proving.causes import describe_cause, find_fault
+from agentos.proving.runners.runs import FileCoverage, TestOutcome, TestResult, TestRun
+
+DEFAULT_COVERAGE_TARGET = 95.0
+_FAILING = (TestOutcome.FAILED, TestOutcome.ERROR)
+_NOT_RUN = {
+    TestOutcome.SKIPPED: "is skipped; a test that does not run proves nothing",
+    TestOutcome.XFAILED: "is marked as expected to fail; remove the mark",
+    TestOutcome.XPASSED: "is marked as expected to fail; remove the mark",
+    TestOutcome.DESELECTED: "is deselected by an option or a hook of the repository",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ProofRefusal:
+    """One reason why a run is not the proof that was asked for."""
+
+    rule: str
+    """A short name by which reports count."""
+    subject: str
+    """The test or file; empty for the run itself."""
+    reason: str
+
+    def __str__(self) -> str:
+        """Return it as one line."""
+        if not self.subject:
+            return self.reason
+        return f"{self.subject}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Regression:
+    """The whole suite before and after a change."""
+
+    refusals: tuple[ProofRefusal, ...]
+    known: tuple[str, ...]
+    """Tests and files that failed before and still fail."""
+    mended: tuple[str, ...]
+    """Tests that failed before and pass now."""
+
+
+def judge_red(
+    run: TestRun,
+    expected: Collection[str],
+    planned_modules: Collection[str],
+    may_pass: Collection[str] = (),
+) -> list[ProofRefusal]:
+    """Return why the new tests are not proven to fail for missing behavior.
+
+    `expected` are the ids, without parameters, that were found in the source;
+    `planned_modules` the dotted names that the design adds or changes; `may_pass` the
+    ids of tests that may pass already.
+    """
+    refusals = _judge_run(run, expected)
+    if refusals:
+        return refusals
+    blocked = []
+    for error in run.collection_errors:
+        fault = find_fault(error, error.path, planned_modules)
+        if fault:
+            refusals.append(ProofRefusal("collection-error", error.path, fault))
+        else:
+            blocked.append(error.path)
+    refusals += _judge_collection(run, expected, blocked)
+    for test in run.tests:
+        refusals += _judge_red_test(test, planned_modules, {*may_pass})
+    if not blocked and not _failing(run):
+        refusals.append(
+            ProofRefusal(
+                "no-red", "", "no test fails, so the tests ask for nothing new"
+            )
+        )
+    return refusals
+
+
+def judge_green(
+    run: TestRun,
+    expected: Collection[str],
+    declared: Collection[str],
+    coverage_target: float = DEFAULT_COVERAGE_TARGET,
+) -> list[ProofRefusal]:
+    """Return why the expected tests are not all green, or do not cover the declared
+    files together.
+    """
+    refusals = _judge_run(run, expected)
+    if refusals:
+        return refusals
+    blocked = []
+    for error in run.collection_errors:
+        blocked.append(error.path)
+        cause = describe_cause(error)
+        refusals.append(ProofRefusal("collection-error", error.path, cause))
+    refusals += _judge_collection(run, expected, blocked)
+    for test in run.tests:
+        if test.outcome in _FAILING:
+            refusals.append(ProofRefusal("fails", test.id, describe_cause(test)))
+        elif test.outcome is not TestOutcome.PASSED and _is_among(test, expected):
+            refusals.append(_not_run(test))
+    return refusals + judge_coverage(run.coverage, declared, coverage_target)
+
+
+def judge_regression(
+    before: TestRun, after: TestRun, may_vanish: Collection[str] = ()
+) -> Regression:
+    """Return what a change broke; `may_vanish` are the test files that it removes on
+    purpose.
+    """
+    refusals = []
+    for when, run in (("before", before), ("after", after)):
+        if not run.is_valid:
+            refusals.append(
+                ProofRefusal(
+                    "no-proof",
+                    "",
+                    f"the suite could not be run {when} the change: {run.problem}",
+                )
+            )
+    if refusals:
+        return Regression(tuple(refusals), (), ())
+    unreadable = {error.path for error in before.collection_errors}
+    blocked = []
+    for error in after.collection_errors:
+        blocked.append(error.path)
+        if error.path not in unreadable:
+            cause = describe_cause(error)
+            refusals.append(ProofRefusal("new-failure", error.path, cause))
+    now = {test.id: test for test in after.tests}
+    for name in sorted(before.passed - after.passed):
+        if name in now:
+            refusals.append(
+                ProofRefusal(
+                    "new-failure", name, f"passed before, now {_describe(now[name])}"
+                )
+            )
+        elif not _is_below(name, [*blocked, *may_vanish]):
+            refusals.append(
+                ProofRefusal("vanished", name, "passed before, now it is not collected")
+            )
+    failed_before = _failing(before) | unreadable
+    failing_now = _failing(after).union(blocked)
+    known = sorted(failed_before & failing_now)
+    mended = sorted(failed_before & after.passed)
+    return Regression(tuple(refusals), tuple(known), tuple(mended))
+
+
+def turned_red(green: TestRun, reverted: TestRun) -> frozenset[str]:
+    """Return the tests that no longer pass with a file reverted; none if the run is
+    invalid.
+    """
+    if not reverted.is_valid:
+        return frozenset()
+    return green.passed - reverted.passed
+
+
+def judge_reverted(
+    green: TestRun, reverted: Mapping[str, TestRun], may_pass: Collection[str] = ()
+) -> tuple[list[ProofRefusal], list[str]]:
+    """Return the declared files that no test needs, and the vacuous tests: those that
+    no reverted file turns red.
+    """
+    refusals = []
+    seen: set[str] = set()
+    for path, run in sorted(reverted.items()):
+        red = turned_red(green, run)
+        seen |= red
+        if not run.is_valid:
+            refusals.append(
+                ProofRefusal(
+                    "no-proof",
+                    path,
+                    f"with the file put back, nothing could run: {run.problem}",
+                )
+            )
+        elif not red:
+            refusals.append(
+                ProofRefusal(
+                    "not-needed",
+                    path,
+                    "with the file put back to its old state, every test passes",
+                )
+            )
+    if not reverted:
+        return refusals, []
+    exempt = {test.id for test in green.tests if _is_among(test, may_pass)}
+    return refusals, sorted(green.passed - seen - exempt)
+
+
+def judge_coverage(
+    coverage: Mapping[str, FileCoverage], declared: Collection[str], target: float
+) -> list[ProofRefusal]:
+    """Return why the coverage of the declared files together is below the target, with
+    the lines that never ran.
+    """
+    refusals = []
+    measured: dict[str, FileCoverage] = {}
+    for name in sorted({*declared}):
+        if not name.endswith(".py"):
+            continue
+        reason = "its coverage was not measured"
+        if name not in coverage:
+            refusals.append(ProofRefusal("not-measured", name, reason))
+            continue
+        measured[name] = coverage[name]
+        problem = coverage[name].problem
+        if problem:
+            refusals.append(ProofRefusal("not-measured", name, f"{reason}: {problem}"))
+    percent = 100 * _fraction(measured.values())
+    if percent >= target:
+        return refusals
+    found = f"{percent:.1f}% of the declared files' lines ran"
+    refusals.append(ProofRefusal("coverage", "", f"{found}, {target:g}% are asked for"))
+    for name, each in measured.items():
+        if each.missing:
+            refusals.append(
+                ProofRefusal(
+                    "coverage", name, f"these lines never ran: {name_lines(each)}"
+                )
+            )
+    return refusals
+
+
+def name_lines(coverage: FileCoverage) -> str:
+    """Return the missing lines as ranges of statements, whatever lines without code are
+    between them.
+    """
+    executed = {*coverage.executed}
+    ranges: list[list[int]] = []
+    end = 0
+    for line in coverage.missing:
+        if ranges and executed.isdisjoint(range(end + 1, line)):
+            ranges[-1][1] = line
+        else:
+            ranges.append([line, line])
+        end = line
+    names = []
+    for first, last in ranges:
+        if first == last:
+            names.append(f"{first}")
+        else:
+            names.append(f"{first}-{last}")
+    return ", ".join(names)
+
+
+def score(run: TestRun) -> tuple[bool, int, int, float]:
+    """Return a key to compare runs by: valid first, then more passed, fewer not passed,
+    more lines covered.
+    """
+    outcomes = [test.outcome for test in run.tests]
+    passed = outcomes.count(TestOutcome.PASSED)
+    not_passed = len(outcomes) - passed
+    not_passed += len(run.collection_errors)
+    covered = _fraction(run.coverage.values())
+    return run.is_valid, passed, -not_passed, covered
+
+
+def best_run(runs: Sequence[TestRun]) -> int:
+    """Return the number of the best run; of equal ones the last, whose author knew more
+    failures.
+    """
+    return max(range(len(runs)), key=lambda number: (score(runs[number]), number))
+
+
+def _judge_run(run: TestRun, expected: Collection[str]) -> list[ProofRefusal]:
+    if not run.is_valid:
+        return [ProofRefusal("no-proof", "", run.problem)]
+    if not expected:
+        return [ProofRefusal("no-tests", "", "there are no tests to judge by")]
+    if not run.tests and not run.collection_errors:
+        return [ProofRefusal("no-tests", "", "no test was collected")]
+    return []
+
+
+def _judge_collection(
+    run: TestRun, expected: Collection[str], blocked: Sequence[str]
+) -> list[ProofRefusal]:
+    """Return the expected tests that are missing although their file was read."""
+    missing = {*expected}
+    for test in run.tests:
+        missing -= {test.id, test.base}
+    refusals = []
+    for name in sorted(missing):
+        if _is_below(name, blocked):
+            continue
+        if _is_below(name, run.skipped_files):
+            reason = (
+                "its whole file is skipped; a test that does not run proves nothing"
+            )
+            refusals.append(ProofRefusal("not-run", name, reason))
+        else:
+            refusals.append(
+                ProofRefusal(
+                    "not-collected",
+                    name,
+                    "was not collected; another definition or a hook hides it",
+                )
+            )
+    return refusals
+
+
+def _judge_red_test(
+    test: TestResult, planned_modules: Collection[str], may_pass: Collection[str]
+) -> list[ProofRefusal]:
+    match test.outcome:
+        case TestOutcome.FAILED | TestOutcome.ERROR:
+            fault = find_fault(test, test.path, planned_modules)
+            if not fault:
+                return []
+            return [ProofRefusal("own-fault", test.id, fault)]
+        case TestOutcome.PASSED if _is_among(test, may_pass):
+            return []
+        case TestOutcome.PASSED | TestOutcome.XPASSED:
+            return [
+                ProofRefusal(
+                    "passes-already",
+                    test.id,
+                    "passes before anything is built; assert the new behaviour",
+                )
+            ]
+    return [_not_run(test)]
+
+
+def _failing(run: TestRun) -> set[str]:
+    return {test.id for test in run.tests if test.outcome in _FAILING}
+
+
+def _is_among(test: TestResult, names: Collection[str]) -> bool:
+    """Tell whether a test is listed, with or without its parameters."""
+    return test.id in names or test.base in names
+
+
+def _fraction(files: Iterable[FileCoverage]) -> float:
+    executed = 0
+    missing = 0
+    for each in files:
+        executed += len(each.executed)
+        missing += len(each.missing)
+    if not executed + missing:
+        return 1.0
+    return executed / (executed + missing)
+
+
+def _is_below(name: str, paths: Iterable[str]) -> bool:
+    """Tell whether a test is in one of these files or folders, or in the folder of a
+    `conftest.py` among them.
+    """
+    path = name.partition("::")[0]
+    for each in paths:
+        folder = each
+        if each.endswith("conftest.py"):
+            folder = each.removesuffix("conftest.py").rstrip("/")
+        if folder in ("", ".", path):
+            return True
+        if name.startswith(f"{folder}::") or path.startswith(f"{folder}/"):
+            return True
+    return False
+
+
+def _describe(test: TestResult) -> str:
+    if test.exception:
+        return describe_cause(test)
+    return test.outcome.value
+
+
+def _not_run(test: TestResult) -> ProofRefusal:
+    reason = _NOT_RUN.get(test.outcome, "did not run to its end")
+    return ProofRefusal("not-run", test.id, reason)

@@ -1,0 +1,3 @@
+"""The sandbox supervisor: the process between AgentOS and a command. It imports little,
+because every command starts one.
+"""

@@ -1,0 +1,1 @@
+"""File an approved issue on GitHub exactly once."""

@@ -1,0 +1,255 @@
+"""Make an item's files visible in the repository together or not at all.
+
+A worker only returns them. The thread of the item in the coordinator *prepares* them: it
+writes them under hidden names beside their targets, where a full disk can still be
+handled. Then it *commits* by recording the item's end, and *reveals* them, which is
+renames only. A kill before the record leaves nothing visible, and the next run gets the
+files again from the completed checkpoint; after a kill behind it the next run completes
+the renames. The hidden names are the same at every attempt, so none is ever left behind.
+Previous files at a target are kept under `docs/lineage/superseded`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentos.errors import BadInput
+from agentos.state.files import (
+    SHARED_FILE,
+    read_regular,
+    remove_tree,
+    sync_directory,
+    sync_file,
+    write_atomically,
+    write_new,
+)
+
+SUPERSEDED = "docs/lineage/superseded"
+_PROVENANCE_START = b"<!-- agentos: "
+DOCUMENT_LIMIT = 20_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Artifacts:
+    """The results of an item: for each of its folders the texts by name, and the finished
+    document if there is one.
+    """
+
+    files: Sequence[Mapping[str, str]]
+    document: str = ""
+    bundle: bytes = b""
+    """A git bundle with the commits of an item that builds code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """The places of one item's files in a repository."""
+
+    repository: str
+    folders: tuple[str, ...]
+    """The folders of its lineage files, as paths in the repository."""
+    document: str
+    """Path of the finished document in the repository, empty for items without one."""
+    mark: str
+    """Suffix of the hidden names: unique to this item in this home, and the same at every
+    attempt.
+    """
+
+    def prepare(self, artifacts: Artifacts) -> None:
+        """Write everything under hidden names, replacing an earlier attempt."""
+        self.abandon()
+        try:
+            self._prepare(artifacts)
+        except (PermissionError, NotADirectoryError) as error:
+            # The error names the folder, not the hidden file in it.
+            folder = str(error.filename).rpartition("/")[0]
+            message = f"cannot be written ({error.strerror})"
+            raise OSError(error.errno, message, folder) from error
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether there are hidden files to reveal or to remove."""
+        if self._has_document:
+            return True
+        hidden = map(self._hidden, self.folders)
+        return any(map(os.path.lexists, hidden))
+
+    @property
+    def result(self) -> str:
+        """The path to report: the finished document, else the most telling folder."""
+        if self._has_document:
+            return self.document
+        return self.folders[-1]
+
+    @property
+    def _targets(self) -> tuple[str, ...]:
+        if self.document:
+            return *self.folders, self.document
+        return self.folders
+
+    @property
+    def _has_document(self) -> bool:
+        if not self.document:
+            return False
+        return os.path.lexists(self._hidden(self.document))
+
+    def abandon(self) -> None:
+        """Remove the hidden files."""
+        if not self.is_prepared:
+            return
+        for folder in self.folders:
+            remove_tree(self._hidden(folder))
+        if self._has_document:
+            self._hidden(self.document).unlink()
+
+    def name_for_superseded(self) -> str:
+        """Return a free name for the present files at the targets, empty if there are
+        none.
+        """
+        targets = map(self._target, self._targets)
+        if not any(map(os.path.lexists, targets)):
+            return ""
+        name = self.folders[0].rpartition("/")[2]
+        number = 1
+        while any(map(os.path.lexists, self._kept_folders(f"{name}-{number}"))):
+            number += 1
+        return f"{name}-{number}"
+
+    def reveal(self, result: str, superseded: str) -> None:
+        """Rename everything into place; safe to repeat after any interruption.
+
+        `result` is the recorded one. If it is the document, the document replaces a
+        previous one; otherwise a previous document is retired.
+        """
+        if not superseded:
+            superseded = self.name_for_superseded()
+        kept_folders = self._kept_folders(superseded)
+        for folder, kept in zip(self.folders, kept_folders, strict=True):
+            self._reveal_folder(folder, kept)
+        if self.document:
+            self._reveal_document(result, kept_folders[0])
+        if not superseded:
+            return
+        # After a power loss an old document must not pass for the new one, so these
+        # renames must last.
+        for target in self._targets:
+            sync_directory(self._target(target).parent)
+
+    def _reveal_folder(self, folder: str, kept: Path) -> None:
+        hidden = self._hidden(folder)
+        if not os.path.lexists(hidden):
+            return
+        target = self._target(folder)
+        if os.path.lexists(target):
+            self._make_parent(kept)
+            target.rename(kept)
+        hidden.rename(target)
+
+    def _reveal_document(self, result: str, kept: Path) -> None:
+        if result != self.document:
+            self._retire_document(kept)
+            return
+        hidden = self._hidden(self.document)
+        if not os.path.lexists(hidden):
+            return
+        target = self._target(self.document)
+        if os.path.lexists(target):
+            self._keep_old_document(kept)
+        hidden.replace(target)
+
+    def _kept_folders(self, superseded: str) -> list[Path]:
+        """Return where each folder is kept when it is replaced.
+
+        The first has the plain name; to the others the name of their parent is added.
+        """
+        names = [superseded]
+        for folder in self.folders[1:]:
+            parent = folder.split("/")[-2]
+            names.append(f"{superseded}-{parent}")
+        return [self._target(f"{SUPERSEDED}/{name}") for name in names]
+
+    def _prepare(self, artifacts: Artifacts) -> None:
+        written = []
+        folders = []
+        for place, texts in zip(self.folders, artifacts.files, strict=True):
+            folder = self._hidden(place)
+            self._make_parent(folder)
+            folder.mkdir()
+            folders += [folder, folder.parent]
+            for name, text in texts.items():
+                written.append(_write(folder / name, text))
+        if artifacts.document:
+            document = self._hidden(self.document)
+            self._make_parent(document)
+            folders.append(document.parent)
+            written.append(_write(document, artifacts.document))
+        # Synced when all are written: the file system then commits them together, which
+        # costs the coordinator less.
+        for path in written:
+            sync_file(path)
+        for folder in folders:
+            sync_directory(folder)
+
+    def _target(self, path: str) -> Path:
+        return Path(self.repository, path)
+
+    def _hidden(self, path: str) -> Path:
+        target = self._target(path)
+        return target.with_name(f".{target.name}.{self.mark}.tmp")
+
+    def _retire_document(self, kept: Path) -> None:
+        """Move away a document of ours that is no longer approved; one written by hand
+        stays.
+        """
+        document = self._target(self.document)
+        try:
+            content = read_regular(document, DOCUMENT_LIMIT)
+        except BadInput:
+            return
+        if document.is_symlink():
+            return
+        if _PROVENANCE_START in content:
+            kept.mkdir(parents=True, exist_ok=True)
+            document.rename(kept / document.name)
+
+    def _keep_old_document(self, kept_folder: Path) -> None:
+        document = self._target(self.document)
+        kept = kept_folder / document.name
+        if os.path.lexists(kept):
+            return
+        self._make_parent(kept)
+        try:
+            old = read_regular(document, DOCUMENT_LIMIT)
+        except BadInput:
+            old = b""
+        if document.is_symlink() or not old:
+            # A link is kept as a link, as its target may be private; what cannot be read
+            # is moved as it is.
+            document.rename(kept)
+            return
+        new = self._hidden(self.document).read_bytes()
+        if old == new:
+            return
+        temporary = kept.with_name(f".{kept.name}.{self.mark}.tmp")
+        temporary.unlink(missing_ok=True)
+        write_atomically(kept, old, mode=SHARED_FILE, temporary=temporary)
+
+    def _make_parent(self, target: Path) -> None:
+        """Create the folder of a target, or raise `BadInput` if a link leads outside."""
+        parent = target.parent
+        repository = Path(self.repository)
+        if not parent.resolve().is_relative_to(repository.resolve()):
+            shown = parent.relative_to(repository)
+            raise BadInput(
+                f"{shown}: leads outside the repository; remove the link and run again"
+            )
+        parent.mkdir(parents=True, exist_ok=True)
+
+
+def _write(path: Path, text: str) -> Path:
+    content = text.encode("utf-8", "surrogatepass")
+    write_new(path, content, mode=SHARED_FILE, is_durable=False)
+    return path

@@ -1,0 +1,1 @@
+"""What a run leaves behind: the audit trail of each item and the summary of all."""

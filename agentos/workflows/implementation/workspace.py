@@ -1,0 +1,363 @@
+"""The worktree, the environment and the sandbox of one item, behind one interface."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property, partial
+from pathlib import Path, PurePosixPath
+
+from agentos.documents.changes import is_test
+from agentos.errors import ItemError
+from agentos.proving.environment import (
+    Builder,
+    Built,
+    Environment,
+    Needs,
+    has_untrusted_needs,
+    install_project,
+    nearest_tag,
+    read_needs,
+)
+from agentos.proving.run_tests import TestFolders, run_in_sandbox
+from agentos.proving.runners.registry import has_runner
+from agentos.proving.runners.runs import TestRun
+from agentos.proving.sandbox import Sandbox, SandboxLimits, find_sandbox
+from agentos.repository.context import select_context
+from agentos.repository.git.committing import commit_to_branch
+from agentos.repository.git.delivery import make_bundle
+from agentos.repository.git.fingerprints import Fingerprint, stamp_of
+from agentos.repository.git.names import branch_of
+from agentos.repository.git.opening import open_worktree
+from agentos.repository.git.reading import changed_files, list_files, read_file
+from agentos.repository.git.repository import find_repository
+from agentos.repository.git.snapshots import SAVED, restore, take
+from agentos.repository.git.worktree import Worktree
+from agentos.state.confinement import ConfinedFolder
+from agentos.state.variables import environment
+from agentos.workflows.engine.flow import Session
+from agentos.workflows.implementation.baseline import BASELINES, find_or_run
+from agentos.workflows.implementation.blueprint import Blueprint
+from agentos.workflows.implementation.config import BuildConfig
+
+_SETTINGS = frozenset(
+    [
+        "conftest.py",
+        "pyproject.toml",
+        "pytest.toml",
+        "pytest.ini",
+        ".pytest.ini",
+        "tox.ini",
+        "setup.cfg",
+    ],
+)
+
+
+class Workspace:
+    """The worktree of an item and the operations on it."""
+
+    def __init__(
+        self, session: Session, config: BuildConfig, blueprint: Blueprint
+    ) -> None:
+        assignment = session.assignment
+        self._session = session
+        self._config = config
+        self._test_timeout = assignment.config.test_timeout
+        self._item = assignment.item.id
+        self._repository = session.root
+        self._branch = branch_of(self._item, blueprint.title)
+        self._tests = blueprint.tests
+        self._kept = {*blueprint.declared}
+        """Files that belong to the item even if git ignores them."""
+        self._observe = session.observe
+        self._environment: Environment | None = None
+        self._needs: Needs | None = None
+        """The dependencies that the open environment was made for."""
+        self._built: Built | None = None
+        """What a build of the project has made, if it has to be built."""
+        self._is_guarded = False
+        """Whether a model chose the dependencies, so that it has to hear if they cannot
+        be installed.
+        """
+        self._at = ""
+        """The snapshot that was last taken or restored."""
+        self._is_exact = False
+        """Whether the files are unchanged since that snapshot."""
+        self._saved = ""
+        """Name of the snapshot that the last restore made of the previous files, if
+        they differed.
+        """
+
+    @cached_property
+    def _worktree(self) -> Worktree:
+        return self._open_worktree(begins=False)
+
+    def _open_worktree(self, *, begins: bool) -> Worktree:
+        return open_worktree(
+            self._repository,
+            Path(self._config.worktree),
+            self._item,
+            self._branch,
+            builds_on=self._config.builds_on,
+            begins=begins,
+            say=partial(self._observe, "noted"),
+        )
+
+    @cached_property
+    def _sandbox(self) -> Sandbox:
+        sandbox = find_sandbox(environment())
+        for weakness in sandbox.weaknesses:
+            self._observe(
+                "warned", f"the {sandbox.name} sandbox does not protect: {weakness}"
+            )
+        return sandbox
+
+    @cached_property
+    def _builder(self) -> Builder:
+        return Builder(
+            self._sandbox,
+            Path(self._config.environments),
+            partial(self._observe, "noted"),
+            self._limits,
+        )
+
+    @property
+    def _limits(self) -> SandboxLimits:
+        return SandboxLimits(seconds=self._test_timeout)
+
+    @cached_property
+    def _tag(self) -> str:
+        """The version of the newest tag before the item, if it has one."""
+        git = find_repository(self._repository).git()
+        return nearest_tag(git, self._worktree.base)
+
+    @property
+    def branch(self) -> str:
+        """The item's branch."""
+        return self._worktree.branch
+
+    async def open(self) -> str:
+        """Prepare the worktree, the sandbox and the environment; return the commit that
+        the item builds on.
+        """
+        self._worktree = self._open_worktree(begins=True)
+        base = self._worktree.base
+        await self.restore(base)
+        if self._saved:
+            kept = f"what was in its worktree is kept as {self._saved}"
+            self._observe(
+                "noted",
+                f"{kept}; bring it back with: agentos salvage {self._item}",
+            )
+        _ = self._sandbox
+        await self._open_environment()
+        return base
+
+    @property
+    def environment_notes(self) -> tuple[str, ...]:
+        """Describe where the test environment comes from."""
+        return self._environment.notes if self._environment else ()
+
+    def gather(self, source: str) -> str:
+        """Return the repository context of the design."""
+        context = select_context(
+            self._worktree.path, source, known=self._list(self._worktree.base)
+        )
+        self._observe("gathered", context.explanation)
+        return context.text
+
+    def read(self, path: str) -> str | None:
+        """Return the current text of a file; None if there is none."""
+        with ConfinedFolder(self._worktree.path) as folder:
+            return folder.read_text(path)
+
+    def read_base(self, path: str) -> str | None:
+        """Return the text of a file before the item began; None if there was none."""
+        data = read_file(self._worktree.git(), self._worktree.base, path)
+        if data is None:
+            return None
+        return data.decode("utf-8", "replace")
+
+    def write(self, files: Mapping[str, str], delete: Iterable[str] = ()) -> None:
+        """Write and delete files; no link in the worktree can lead outside of it."""
+        self._is_exact = False
+        with ConfinedFolder(self._worktree.path) as folder:
+            folder.write_all(files)
+            self._kept |= files.keys()
+            for path in delete:
+                folder.delete(path)
+
+    def revert(self, path: str, commit: str) -> None:
+        """Restore one file to its content in a commit."""
+        data = read_file(self._worktree.git(), commit, path)
+        self._is_exact = False
+        with ConfinedFolder(self._worktree.path) as folder:
+            if data is None:
+                folder.delete(path)
+            else:
+                folder.write(path, data)
+
+    def snapshot(self, name: str) -> str:
+        """Save all files under a name; return the commit."""
+        self._at = take(self._worktree, name, also=self._kept).commit
+        self._is_exact = True
+        return self._at
+
+    async def restore(
+        self, commit: str, worthless: Mapping[str, str] | None = None
+    ) -> None:
+        """Restore all files to a snapshot; save the current ones first, except
+        worthless texts.
+
+        Ignored files are restored too: a file that one test run leaves behind could
+        make the next one pass.
+        """
+        if self._is_exact and self._at == commit:
+            return
+        self._is_exact = False
+        restored = restore(
+            self._worktree, commit, with_ignored=True, worthless=worthless
+        )
+        self._saved = ""
+        if restored.saved:
+            name = restored.saved.ref.rpartition("/")[2]
+            if name.startswith(SAVED):
+                self._saved = name
+        self._at = commit
+        self._is_exact = True
+
+    def changed_files(self, base: str, commit: str) -> tuple[str, ...]:
+        """Return the paths that differ between two commits."""
+        return changed_files(self._worktree.git(), base, commit)
+
+    def _list(self, commit: str) -> tuple[str, ...]:
+        return list_files(self._worktree.git(), commit)
+
+    def commit(self, snapshot: str, message: str, when: int) -> str:
+        """Commit a snapshot to the item's branch."""
+        return commit_to_branch(self._worktree, snapshot, message, when)
+
+    def bundle(self) -> bytes:
+        """Return the item's commits, which the coordinator delivers to the user's
+        repository.
+        """
+        return make_bundle(self._worktree)
+
+    async def test(
+        self, selection: tuple[str, ...], measured: tuple[str, ...] = ()
+    ) -> TestRun:
+        """Run the selected tests in the sandbox, or the whole suite if none are
+        selected.
+        """
+        try:
+            environment = await self._open_environment()
+        except ItemError as error:
+            if not self._is_guarded:
+                raise
+            return TestRun(problem=str(error))
+        beside = self._worktree.beside
+        # The item may have changed what its project declares, its commands among it.
+        with self._waiting():
+            built = await install_project(
+                self._builder,
+                self._worktree.path,
+                self._parts,
+                beside("metadata"),
+                environment.python,
+                self._tag,
+            )
+        setting = TestFolders(
+            self._worktree.path,
+            beside("tests"),
+            beside("metadata"),
+            self._tests,
+            self._parts,
+            built,
+            self._limits,
+        )
+        self._is_exact = False
+        guarded = self._guarded_files()
+        before = _fingerprints(self._worktree.path, guarded)
+        with self._waiting():
+            run = await run_in_sandbox(
+                self._sandbox, environment, setting, selection, measured
+            )
+        after = _fingerprints(self._worktree.path, guarded)
+        for path in guarded:
+            if before[path] != after[path]:
+                return replace(run, problem=f"{path} was changed while the tests ran")
+        return run
+
+    @property
+    def _parts(self) -> tuple[str, ...]:
+        return self._needs.parts if self._needs else ()
+
+    def _guarded_files(self) -> list[str]:
+        """Return the tests and settings that must not change while tests run."""
+        return [
+            path
+            for path in self._list(self._at)
+            if is_test(path) or PurePosixPath(path).name in _SETTINGS
+        ]
+
+    async def test_base(self) -> TestRun:
+        """Return the run of the whole suite without the item; the first item that needs
+        it runs it for all.
+        """
+        base = self._worktree.base
+        await self.restore(base)
+        if not has_runner(self._worktree.path):
+            return TestRun()
+        environment = await self._open_environment()
+        baselines = self._worktree.path.parent / BASELINES
+        name = f"{base}-{environment.folder.name}"
+        if self._built:
+            name += f"-{self._built.folder.name}"
+        with self._waiting():
+            return await find_or_run(
+                baselines / f"{name}.json",
+                lambda: self.test(()),
+                partial(self._observe, "noted"),
+            )
+
+    async def _open_environment(self) -> Environment:
+        """Return the environment for the current files: an item that changes
+        dependencies gets its own.
+        """
+        with self._waiting():
+            self._built = await self._builder.build(self._worktree.path, self._tag)
+        computed = self._built.declared if self._built else None
+        needs = read_needs(self._worktree.path, computed=computed)
+        git = self._worktree.git_with_users()
+        self._is_guarded = has_untrusted_needs(
+            needs, git, self._at or self._worktree.base
+        )
+        if self._is_guarded:
+            # A dependency that a model chose may be installed, but must not run its own
+            # code during the installation.
+            needs = read_needs(self._worktree.path, only_wheels=True, computed=computed)
+        if (
+            self._environment is not None
+            and needs == self._needs
+            and self._environment.is_whole
+        ):
+            return self._environment
+        with self._waiting():
+            environment = await self._builder.open_environment(needs)
+        self._environment = environment
+        self._needs = needs
+        return environment
+
+    @contextmanager
+    def _waiting(self) -> Iterator[None]:
+        """Let a request to stop take effect immediately, not after the step."""
+        self._session.is_waiting = True
+        try:
+            yield
+        finally:
+            self._session.is_waiting = False
+
+
+def _fingerprints(folder: Path, paths: Iterable[str]) -> dict[str, Fingerprint]:
+    return {path: stamp_of(folder / path, follows_links=False) for path in paths}

@@ -1,0 +1,1 @@
+"""Prompts and templates: the built-in ones of each kind, and a repository's overrides."""

@@ -1,0 +1,173 @@
+"""Render prompts: Markdown files with declared inputs. Untrusted text is put between
+delimiters that it cannot forge.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+_PLACEHOLDER = re.compile(r"\{\{([a-z_]+)\}\}")
+_PLAIN = bytes(range(0x20, 0x7F)) + b"\n\t\r"
+_INVISIBLE = (
+    range(0x09),
+    range(0x0B, 0x0D),
+    range(0x0E, 0x20),
+    range(0x7F, 0xA0),
+    range(0xAD, 0xAE),
+    range(0x34F, 0x350),
+    range(0x61C, 0x61D),
+    range(0x115F, 0x1161),
+    range(0x17B4, 0x17B6),
+    range(0x180B, 0x1810),
+    range(0x200B, 0x200C),
+    range(0x2028, 0x202F),
+    range(0x2060, 0x2070),
+    range(0x3164, 0x3165),
+    range(0xFEFF, 0xFF00),
+    range(0xFFA0, 0xFFA1),
+    range(0xFFF9, 0xFFFC),
+    range(0xD800, 0xE000),
+    range(0xE0000, 0xE1000),
+)
+"""Control characters, format characters, lone surrogates and tags."""
+# Joiners and direction marks belong to many scripts and to emoji; between ASCII
+# characters they only hide text.
+_JOINERS = re.compile("(?<![^\x00-\x7f])[\u200c-\u200f]+(?![^\x00-\x7f])")
+
+
+class Prompt(NamedTuple):
+    """A prompt: its declared inputs, and its text with placeholders."""
+
+    inputs: frozenset[str]
+    body: str
+
+
+@cache
+def load_prompt(package: str, name: str) -> Prompt:
+    """Return a built-in prompt."""
+    text = _read(package, "prompts", name)
+    prompt = split_prompt(text)
+    undeclared = used_inputs(prompt.body) - prompt.inputs
+    if undeclared:
+        listed = ", ".join(sorted(undeclared))
+        raise ValueError(f"prompt {package}/{name} uses undeclared inputs: {listed}")
+    return prompt
+
+
+@cache
+def load_template(package: str, name: str) -> str:
+    """Return a built-in template."""
+    return _read(package, "templates", name)
+
+
+def render_prompt(
+    package: str, name: str, inputs: Mapping[str, str], override: str | None = None
+) -> str:
+    """Fill a prompt in one pass, so that a placeholder inside an input is not filled.
+
+    A built-in prompt takes exactly the inputs that it declares; an override may omit
+    some.
+    """
+    prompt = f"prompt {package}/{name}"
+    given = sorted(inputs)
+    if override is None:
+        declared, body = load_prompt(package, name)
+        if declared != inputs.keys():
+            raise ValueError(f"{prompt} takes {sorted(declared)}, got {given}")
+    else:
+        _, body = split_prompt(override)
+        unknown = used_inputs(body) - inputs.keys()
+        if unknown:
+            raise ValueError(
+                f"{prompt}: its override uses {sorted(unknown)}, got {given}"
+            )
+
+    def fill(placeholder: re.Match[str]) -> str:
+        input_name = placeholder[1]
+        text = inputs[input_name]
+        return _enclose(input_name, text)
+
+    return _PLACEHOLDER.sub(fill, body)
+
+
+def split_prompt(text: str) -> Prompt:
+    """Split a prompt into the inputs that its first line declares, if any, and its
+    body.
+    """
+    first, _, rest = text.partition("\n")
+    if not first.startswith("inputs:"):
+        return Prompt(frozenset(), text)
+    inputs = set()
+    for part in first.removeprefix("inputs:").split(","):
+        name = part.strip()
+        if name:
+            inputs.add(name)
+    body = rest.removeprefix("\n")
+    return Prompt(frozenset(inputs), body)
+
+
+def used_inputs(body: str) -> frozenset[str]:
+    """Return the names of the placeholders."""
+    names = _PLACEHOLDER.findall(body)
+    return frozenset(names)
+
+
+def show_invisible(text: str) -> str:
+    """Write invisible characters, which could hide text for a model, as `<U+200B>`."""
+    if text.isascii():
+        unusual = text.encode().translate(None, _PLAIN)
+        if not unusual:
+            return text
+    shown = text.translate(_visible_forms())
+    return _JOINERS.sub(_show_joiners, shown)
+
+
+@cache
+def _visible_forms() -> dict[int, str]:
+    forms = {}
+    for codes in _INVISIBLE:
+        for code in codes:
+            forms[code] = _show_code(code)
+    return forms
+
+
+def _show_joiners(run: re.Match[str]) -> str:
+    codes = map(ord, run[0])
+    return "".join(map(_show_code, codes))
+
+
+def _show_code(code: int) -> str:
+    return f"<U+{code:04X}>"
+
+
+def _enclose(name: str, text: str) -> str:
+    """Delimit a text by its own hash.
+
+    The hash is stable, so the journal recognizes the prompt, and the author of the text
+    cannot predict it, so the text cannot close its own delimiter.
+    """
+    if name == "item":
+        return text
+    if not text:
+        return "(none)"
+    shown = show_invisible(text)
+    digest = _sha256(shown)
+    while digest[:24] in shown:
+        digest = _sha256(digest)
+    delimiter = f"{name.upper()}-{digest[:24]}"
+    return f"<<<{delimiter}\n{shown}\n{delimiter}>>>"
+
+
+def _sha256(text: str) -> str:
+    data = text.encode("utf-8")
+    return hashlib.sha256(data).hexdigest()
+
+
+def _read(package: str, folder: str, name: str) -> str:
+    path = files(package) / folder / f"{name}.md"
+    return path.read_text("utf-8")

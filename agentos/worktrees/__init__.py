@@ -1,1 +1,0 @@
-"""Work on an item in a git worktree of its own, where nothing that was written can be lost."""

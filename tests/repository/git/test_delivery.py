@@ -1,0 +1,215 @@
+"""Finished work reaches the user's repository as checked objects, or not at all."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from agentos.errors import BadInput
+from agentos.repository.git.committing import commit_to_branch
+from agentos.repository.git.delivery import make_bundle
+from agentos.repository.git.run import WorktreeConflict
+from agentos.repository.git.snapshots import take
+from agentos.repository.git.worktree import Worktree
+from tests.repository.git.ground import (
+    deliver_item,
+    finish_item,
+    git,
+    make_repository,
+    open_item,
+    write_files,
+)
+
+WHEN = 1_700_000_000
+
+
+@pytest.fixture
+def worktree(tmp_path: Path) -> Worktree:
+    """An item whose work is committed in its own repository only."""
+    repository = make_repository(tmp_path / "repo")
+    opened = open_item(repository)
+    write_files(opened.path, {"new.py": b"1\n"})
+    commit_to_branch(opened, take(opened, "green").commit, "Add", WHEN)
+    return opened
+
+
+def state(worktree: Worktree) -> tuple[str, str]:
+    """Return the refs and the objects of the user's repository."""
+    repository = Path(worktree.repository)
+    objects = git(
+        repository, "cat-file", "--batch-check=%(objectname)", "--batch-all-objects"
+    )
+    return git(repository, "for-each-ref"), objects
+
+
+def bundle_of(worktree: Worktree, *arguments: str) -> bytes:
+    """Return a bundle as a hostile worker could make one."""
+    command = ["git", "bundle", "create", "--quiet", "-", *arguments]
+    made = subprocess.run(command, cwd=worktree.store, check=True, capture_output=True)
+    return made.stdout
+
+
+def commit_tree(worktree: Worktree, listing: str, *parents: str) -> str:
+    """Commit a tree to the item's branch that no snapshot would have."""
+    made = subprocess.run(
+        ["git", "mktree", "--missing"],
+        cwd=worktree.store,
+        input=listing.encode(),
+        check=True,
+        capture_output=True,
+    )
+    options = [part for parent in parents for part in ("-p", parent)]
+    tree = made.stdout.decode().strip()
+    commit = git(worktree.store, "commit-tree", tree, *options, "-m", "Bad").strip()
+    git(worktree.store, "update-ref", worktree.branch_ref, commit)
+    return commit
+
+
+def test_the_work_arrives_whole_and_once(worktree: Worktree) -> None:
+    repository = Path(worktree.repository)
+    assert not git(repository, "branch", "--list", worktree.branch)
+    bundle = make_bundle(worktree)
+    deliver_item(worktree, bundle)
+    assert git(repository, "show", f"{worktree.branch}:new.py") == "1\n"
+    assert git(repository, "rev-parse", f"{worktree.branch}^").strip() == worktree.base
+    after = state(worktree)
+    deliver_item(worktree, bundle)
+    assert state(worktree) == after
+    assert git(repository, "fsck", "--strict", "--no-dangling") == ""
+
+
+def test_work_that_is_there_already_makes_no_bundle(worktree: Worktree) -> None:
+    deliver_item(worktree, make_bundle(worktree))
+    again = open_item(Path(worktree.repository), begins=True)
+    assert finish_item(again, git(again.store, "rev-parse", again.branch).strip())
+
+
+def _second_ref(worktree: Worktree) -> bytes:
+    git(worktree.store, "update-ref", "refs/heads/main", worktree.branch)
+    return bundle_of(worktree, worktree.branch_ref, "main", "--not", worktree.base)
+
+
+def _other_branch(worktree: Worktree) -> bytes:
+    git(worktree.store, "branch", "agentos/421-x", worktree.branch)
+    return bundle_of(worktree, "agentos/421-x", "--not", worktree.base)
+
+
+def _own_main(worktree: Worktree) -> bytes:
+    git(worktree.store, "update-ref", "refs/heads/main", worktree.branch)
+    return bundle_of(worktree, "main", "--not", worktree.base)
+
+
+def _cut_off(worktree: Worktree) -> bytes:
+    return make_bundle(worktree)[:-30]
+
+
+def _no_bundle(worktree: Worktree) -> bytes:
+    return b"# v2 git bundle" + make_bundle(worktree)
+
+
+def _unrelated(worktree: Worktree) -> bytes:
+    listing = git(worktree.store, "ls-tree", worktree.base)
+    commit_tree(worktree, listing)
+    return bundle_of(worktree, worktree.branch_ref)
+
+
+def _two_commits(worktree: Worktree) -> bytes:
+    tip = git(worktree.store, "rev-parse", worktree.branch).strip()
+    commit_tree(worktree, git(worktree.store, "ls-tree", worktree.base), tip)
+    return make_bundle(worktree)
+
+
+def _with_entry(mode: str, kind: str, name: str) -> Callable[[Worktree], bytes]:
+    def make(worktree: Worktree) -> bytes:
+        content = git(worktree.store, "rev-parse", f"{worktree.base}:README.md").strip()
+        if kind == "commit":
+            content = worktree.base
+        listing = git(worktree.store, "ls-tree", worktree.base)
+        listing += f"{mode} {kind} {content}\t{name}\n"
+        commit_tree(worktree, listing, worktree.base)
+        return make_bundle(worktree)
+
+    return make
+
+
+def _missing_file(worktree: Worktree) -> bytes:
+    listing = git(worktree.store, "ls-tree", worktree.base)
+    listing += f"100644 blob {'1' * 40}\tlost.py\n"
+    commit = commit_tree(worktree, listing, worktree.base)
+    ids = git(worktree.store, "rev-parse", commit, f"{commit}^{{tree}}")
+    packed = subprocess.run(
+        ["git", "pack-objects", "--stdout", "--quiet"],
+        cwd=worktree.store,
+        input=ids.encode(),
+        check=True,
+        capture_output=True,
+    )
+    header = f"# v2 git bundle\n-{worktree.base}\n{commit} {worktree.branch_ref}\n\n"
+    return header.encode() + packed.stdout
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (_second_ref, "has 2 refs and not one"),
+        (_other_branch, "is for another branch"),
+        (_own_main, "is not a branch of the form"),
+        (_cut_off, "is damaged"),
+        (_no_bundle, "is no git bundle"),
+        (_unrelated, "has other commits than one"),
+        (_two_commits, "has other commits than one"),
+        (_missing_file, "is damaged|is not whole"),
+        (_with_entry("160000", "commit", "lib"), "neither a file nor a link"),
+        (_with_entry("100644", "blob", ".gitmodules"), "no name for a file"),
+        (_with_entry("100644", "blob", ".GIT"), "is damaged|no name for a file"),
+        (_with_entry("100644", "blob", "git~1"), "is damaged|no name for a file"),
+    ],
+)
+def test_what_is_not_the_expected_work_changes_nothing(
+    worktree: Worktree, make: Callable[[Worktree], bytes], says: str
+) -> None:
+    bundle = make(worktree)
+    before = state(worktree)
+    with pytest.raises(BadInput, match=says) as caught:
+        deliver_item(worktree, bundle)
+    assert "\n" not in str(caught.value)
+    assert state(worktree) == before
+
+
+def test_a_branch_that_was_moved_meanwhile_stays(worktree: Worktree) -> None:
+    repository = Path(worktree.repository)
+    git(repository, "checkout", "-q", "-b", worktree.branch)
+    git(repository, "commit", "-q", "--allow-empty", "-m", "By hand")
+    bundle = make_bundle(worktree)
+    before = state(worktree)
+    with pytest.raises(WorktreeConflict, match="is checked out in"):
+        deliver_item(worktree, bundle)
+    git(repository, "checkout", "-q", "main")
+    with pytest.raises(WorktreeConflict, match="commits that AgentOS did not make"):
+        deliver_item(worktree, bundle)
+    assert state(worktree) == before
+    git(repository, "branch", "-m", worktree.branch, "mine")
+    deliver_item(worktree, bundle)
+    assert git(repository, "show", f"{worktree.branch}:new.py") == "1\n"
+
+
+def test_a_base_that_was_merged_for_the_item_comes_along(tmp_path: Path) -> None:
+    repository = make_repository(tmp_path / "repo")
+    for item in ("1", "2"):
+        opened = open_item(repository, item)
+        write_files(opened.path, {f"item-{item}": b"x\n"})
+        finish_item(opened, take(opened, "done").commit)
+    before = git(repository, "rev-parse", "main").strip()
+    git(repository, "commit", "-q", "--allow-empty", "-m", "Elsewhere")
+    opened = open_item(repository, "3", builds_on=["1", "2"])
+    assert git(repository, "cat-file", "-t", opened.base, check=False) == ""
+    write_files(opened.path, {"item-3": b"x\n"})
+    finish_item(opened, take(opened, "done").commit)
+    files = git(repository, "ls-tree", "--name-only", opened.branch).split()
+    assert {"item-1", "item-2", "item-3"} <= set(files)
+    assert git(repository, "merge-base", "main~1", opened.branch).strip() == before
+    git(repository, "merge", "-q", "--ff-only", opened.branch)
+    assert git(repository, "fsck", "--strict", "--no-dangling") == ""
