@@ -41,7 +41,9 @@ def run(args: argparse.Namespace, connection: sqlite3.Connection) -> str:
             return f"schema {migrate(connection)}"
         case "add":
             with connection:
-                cursor = connection.execute("INSERT INTO items (name) VALUES (?)", (args.name,))
+                cursor = connection.execute(
+                    "INSERT INTO items (name) VALUES (?)", (args.name,)
+                )
             return f"item {cursor.lastrowid}: {args.name}"
         case "join":
             return f"member {add_member(connection, args.name)}: {args.name}"
@@ -52,7 +54,13 @@ def run(args: argparse.Namespace, connection: sqlite3.Connection) -> str:
             take_back(connection, args.item, date.today())
             return f"item {args.item} is back"
         case _:
-            return "\n".join(f"{row['id']}  {row['name']}" for row in search(connection, args.words)) or "nothing found"
+            return (
+                "\n".join(
+                    f"{row['id']}  {row['name']}"
+                    for row in search(connection, args.words)
+                )
+                or "nothing found"
+            )
 
 
 def main(argv: Sequence[str] | None = None) -> int:

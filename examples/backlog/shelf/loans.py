@@ -23,16 +23,26 @@ def open_loan(connection: sqlite3.Connection, item: int) -> sqlite3.Row | None:
 
 def lend(connection: sqlite3.Connection, item: int, member: str, today: date) -> date:
     """Lend an item to a member and return the day it is due."""
-    if connection.execute("SELECT 1 FROM items WHERE id = ?", (item,)).fetchone() is None:
+    if (
+        connection.execute("SELECT 1 FROM items WHERE id = ?", (item,)).fetchone()
+        is None
+    ):
         raise ShelfError(f"there is no item {item}")
     held = open_loan(connection, item)
     if held is not None:
-        raise ShelfError(f"item {item} is lent to {held['member']} until {held['due_on']}")
+        raise ShelfError(
+            f"item {item} is lent to {held['member']} until {held['due_on']}"
+        )
     due = today + timedelta(days=LOAN_DAYS)
     with connection:
         connection.execute(
             "INSERT INTO loans (item_id, member_id, lent_on, due_on) VALUES (?, ?, ?, ?)",
-            (item, find_member(connection, member)["id"], today.isoformat(), due.isoformat()),
+            (
+                item,
+                find_member(connection, member)["id"],
+                today.isoformat(),
+                due.isoformat(),
+            ),
         )
     return due
 
@@ -43,7 +53,10 @@ def take_back(connection: sqlite3.Connection, item: int, today: date) -> None:
     if held is None:
         raise ShelfError(f"item {item} is not lent")
     with connection:
-        connection.execute("UPDATE loans SET returned_on = ? WHERE id = ?", (today.isoformat(), held["id"]))
+        connection.execute(
+            "UPDATE loans SET returned_on = ? WHERE id = ?",
+            (today.isoformat(), held["id"]),
+        )
 
 
 def loans_of_year(connection: sqlite3.Connection, year: int) -> list[sqlite3.Row]:

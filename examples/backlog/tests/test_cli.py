@@ -10,7 +10,9 @@ from shelf.cli import main
 
 
 @pytest.fixture(autouse=True)
-def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A database with the item 1, a drill, and the member anna."""
     monkeypatch.setenv("SHELF_DB", str(tmp_path / "shelf.db"))
     for command in (["migrate"], ["add", "Cordless drill"], ["join", "anna"]):
@@ -31,6 +33,8 @@ def test_items_are_found_by_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "1  Cordless drill\nnothing found\n"
 
 
-def test_what_cannot_be_done_is_one_line_and_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_done_is_one_line_and_exit_code_1(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["return", "1"]) == 1
     assert capsys.readouterr() == ("", "item 1 is not lent\n")

@@ -35,7 +35,9 @@ def test_an_item_is_lent_for_two_weeks(connection: sqlite3.Connection) -> None:
     ]
 
 
-def test_an_item_that_is_lent_is_refused_with_the_name_of_who_has_it(connection: sqlite3.Connection) -> None:
+def test_an_item_that_is_lent_is_refused_with_the_name_of_who_has_it(
+    connection: sqlite3.Connection,
+) -> None:
     lend(connection, 58, "anna", TODAY)
     with pytest.raises(ShelfError, match="item 58 is lent to anna until "):
         lend(connection, 58, "ben", TODAY)

@@ -19,7 +19,9 @@ def upgrade(connection):
 '''
 
 
-def test_a_migration_in_python_runs_once_after_those_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_migration_in_python_runs_once_after_those_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "migrations"
     folder.mkdir()
     for path in migrate.MIGRATIONS.glob("*.sql"):
@@ -31,5 +33,7 @@ def test_a_migration_in_python_runs_once_after_those_before_it(tmp_path: Path, m
     migrate.migrate(connection)
     migrate.migrate(connection)
 
-    assert [row["name"] for row in connection.execute("SELECT name FROM items")] == ["added by 9000"]
+    assert [row["name"] for row in connection.execute("SELECT name FROM items")] == [
+        "added by 9000"
+    ]
     assert connection.execute("PRAGMA user_version").fetchone()[0] == 9000
