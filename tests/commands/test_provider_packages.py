@@ -178,7 +178,8 @@ def test_an_error_is_told_with_the_last_line_of_the_package(
     record = 'RECORD = ProviderRecord(name="echo", factory="echo_models:Echo")\n'
     ended = ask(offer(make_world(1), "echo", source + record), "echo:m")
     assert ended.code == 1, ended.text
-    line = source[: source.index(failing)].count("\n") + 1
+    written = IMPORTS + source
+    line = written[: written.index(failing)].count("\n") + 1
     assert f"echo_models.py, line {line})" in ended.stderr
 
 
