@@ -19,7 +19,11 @@ def request_to_json(request: Request) -> _Json:
 def request_from_json(data: _Json) -> Request:
     """Read a request from a worker."""
     messages = [
-        Message(Speaker(message["speaker"]), message["text"])
+        Message(
+            Speaker(message["speaker"]),
+            message["text"],
+            tuple(message["breakpoints"]),
+        )
         for message in data["messages"]
     ]
     return Request(**{**data, "messages": tuple(messages)})

@@ -19,7 +19,6 @@ from typing import Any
 from agentos import __version__
 from agentos.backlog.inbox.directory import DirectoryInbox
 from agentos.documents.verdict import verdict_json
-from agentos.gateway.client import Asker
 from agentos.gateway.providers import Completion, Request
 from agentos.item import Item
 from agentos.kinds import DRAFTING, Kind
@@ -73,17 +72,16 @@ def record(
     repository = folder / "repo"
     item = write_input(repository, workflow)
     source = DirectoryInbox(repository, workflow).load(item)
-    asker = Asker("", workflow, item.id, *MODELS)
     exchanges: list[Exchange] = []
 
     async def ask(*, role: str, **question: Any) -> Completion:
         if cut_in_review and role == "review":
             raise CutOff
-        model = asker.drafter if role == "draft" else asker.reviewer
+        model = MODELS[role == "review"]
         request = Request(
             "",
-            asker.workflow,
-            asker.item,
+            workflow,
+            item.id,
             purpose=f"{workflow}.{role}",
             model=model,
             **question,

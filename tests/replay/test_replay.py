@@ -13,7 +13,8 @@ import pytest
 from agentos import __version__
 from agentos.gateway.journal import request_key
 from agentos.gateway.journal.sqlite import SqliteJournal
-from agentos.gateway.providers import Completion, Request, ask_once
+from agentos.gateway.providers import Completion
+from agentos.gateway.wire import request_from_json
 from agentos.item import Item
 from agentos.kinds import DRAFTING, Kind
 from agentos.money import Cost
@@ -85,10 +86,7 @@ def test_a_transcript_gives_the_same_documents_and_asks_nobody(
         (HERE / f"v{__version__}" / f"{workflow}-transcript.json").read_text("utf-8")
     )
     for exchange in exchanges:
-        # Recorded before there were conversations: each question has one prompt.
-        recorded = {**exchange["request"], "repository": key}
-        recorded["messages"] = ask_once(recorded.pop("prompt"))
-        request = Request(**recorded)
+        request = request_from_json({**exchange["request"], "repository": key})
         begun = journal.begin(request_key(request), request, 0)
         journal.settle(
             begun.call_id,

@@ -93,7 +93,7 @@ def _templates() -> Mapping[str, tuple[str, ...]]:
     found = {}
     for workflow, package in _PACKAGES.items():
         for role in _ROLES:
-            _, body = load_prompt(package, role)
+            body = load_prompt(package, role).body
             pieces = body.split("{{")
             parts = [pieces[0]]
             for piece in pieces[1:]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from agentos.gateway.budget import UNLIMITED, Caps
-from agentos.gateway.providers import Completion, Request, ask_once
+from agentos.gateway.providers import Completion, Request, is_single
 from agentos.money import Cost
 from agentos.state.wording import utc_now
 
@@ -78,7 +78,7 @@ def request_key(request: Request) -> RequestKey:
         request.schema,
         _HASHED_LIMIT,
     ]
-    if request.messages == ask_once(request.prompt):
+    if is_single(request.messages):
         # A single question is hashed as it was before there were conversations.
         parts.append(request.prompt)
     else:

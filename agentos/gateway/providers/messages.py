@@ -28,17 +28,29 @@ class Message:
 
     speaker: Speaker
     text: str
+    breakpoints: tuple[int, ...] = ()
+    """Positions in the text up to which later questions repeat the conversation, for
+    providers that cache only what they are told to. They are no part of the question.
+    """
 
 
-def ask_once(text: str) -> tuple[Message, ...]:
+def ask_once(text: str, *breakpoints: int) -> tuple[Message, ...]:
     """Return the conversation of a single question."""
-    return (Message(Speaker.USER, text),)
+    question = Message(Speaker.USER, text, breakpoints)
+    return (question,)
+
+
+def is_single(messages: Sequence[Message]) -> bool:
+    """Return whether a conversation is one question and nothing else."""
+    if len(messages) != 1:
+        return False
+    return messages[0].speaker is Speaker.USER
 
 
 def as_text(messages: Sequence[Message]) -> str:
     """Return a single question as it is, and a conversation with marked messages."""
     texts = [message.text for message in messages]
-    if tuple(messages) == ask_once(texts[-1]):
+    if is_single(messages):
         return texts[-1]
     mark = _find_mark(texts)
     parts = [_INTRODUCTION.format(mark=mark)]

@@ -19,7 +19,7 @@ from agentos.documents.provenance import (
 from agentos.documents.review_log import Review
 from agentos.documents.verdict import parse_verdict, verdict_json
 from agentos.errors import BadInput, ModelFormat
-from agentos.gateway.providers import Completion, Message, ask_once
+from agentos.gateway.providers import Completion, Message
 from agentos.item import State
 from agentos.settings import RunConfig
 from agentos.workflows.drafting.kind import DraftingKind
@@ -237,7 +237,7 @@ def _ask(
         node=node,
         round=round,
         attempt=attempt,
-        messages=(*ask_once(prompt), *said),
+        messages=(*prompt, *said),
         inputs=inputs,
         schema=schema,
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from agentos.documents.verdict import verdict_json
 from agentos.documents.verdict.model import Decision
-from agentos.gateway.providers import Completion, Message, ask_once
+from agentos.gateway.providers import Completion, Message
 from agentos.item import Failure, State
 from agentos.proving.runners.runs import TestRun
 from agentos.settings import RunConfig
@@ -482,7 +482,7 @@ def _ask(
         node=node,
         round=round,
         attempt=attempt,
-        messages=(*ask_once(prompt), *said),
+        messages=(*prompt, *said),
         inputs=inputs,
         schema=schema,
     )

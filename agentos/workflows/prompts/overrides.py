@@ -15,12 +15,13 @@ from agentos.documents.headings import Topic, topic_of
 from agentos.documents.lld import SECTION_TITLES, parse_lld
 from agentos.documents.markdown import scan, sections
 from agentos.errors import BadInput, UsageError
+from agentos.gateway.providers import Message, ask_once
 from agentos.kinds import BUILT_IN_KINDS, DOCUMENT_INPUTS, Kind, installed_kinds
 from agentos.state.files import list_names, read_regular
 from agentos.workflows.prompts.rendering import (
     load_prompt,
     load_template,
-    render_prompt,
+    render_parts,
     split_prompt,
     used_inputs,
 )
@@ -64,11 +65,12 @@ class Overrides:
             found.append(_template_path(self.kind))
         return tuple(found)
 
-    def render(self, role: str, inputs: Mapping[str, str]) -> str:
-        """Fill the prompt of a role."""
-        return render_prompt(
+    def render(self, role: str, inputs: Mapping[str, str]) -> tuple[Message, ...]:
+        """Fill the prompt of a role; a cache may keep what all rounds repeat."""
+        repeated, rest = render_parts(
             self.kind.record.package, role, inputs, self.prompts.get(role)
         )
+        return ask_once(repeated + rest, len(repeated))
 
 
 def load_overrides(repository: Path, kind: Kind) -> Overrides:
@@ -141,7 +143,7 @@ def _check_package(kind: Kind) -> None:
         if not hasattr(package, "make_flow"):
             raise ValueError("it has no flow")
         for role in record.prompts:
-            declared, _ = load_prompt(record.package, role)
+            declared = load_prompt(record.package, role).inputs
             given = {"item", record.source, *DOCUMENT_INPUTS.get(role, declared)}
             if not record.builds and declared != given:
                 listed = ", ".join(sorted(given))
@@ -173,8 +175,8 @@ def _template_path(kind: Kind) -> str:
 
 
 def _check_prompt(path: str, text: str, kind: Kind, role: str) -> None:
-    known, _ = load_prompt(kind.record.package, role)
-    declared, body = split_prompt(text)
+    known = load_prompt(kind.record.package, role).inputs
+    declared, body, _ = split_prompt(text)
     used = used_inputs(body)
     listed = ", ".join(sorted(known))
     takes = f"this prompt can have {listed}"

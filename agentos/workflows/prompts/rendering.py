@@ -45,6 +45,10 @@ class Prompt(NamedTuple):
 
     inputs: frozenset[str]
     body: str
+    changing: frozenset[str] = frozenset()
+    """Inputs that differ between the rounds of an item, declared behind a semicolon. A
+    provider's cache serves what stands before the first of them, so they come last.
+    """
 
 
 @cache
@@ -68,19 +72,28 @@ def load_template(package: str, name: str) -> str:
 def render_prompt(
     package: str, name: str, inputs: Mapping[str, str], override: str | None = None
 ) -> str:
+    """Fill a prompt."""
+    parts = render_parts(package, name, inputs, override)
+    return "".join(parts)
+
+
+def render_parts(
+    package: str, name: str, inputs: Mapping[str, str], override: str | None = None
+) -> tuple[str, str]:
     """Fill a prompt in one pass, so that a placeholder inside an input is not filled.
+    Return the part that every round of an item repeats, and the rest.
 
     A built-in prompt takes exactly the inputs that it declares; an override may omit
     some.
     """
     prompt = f"prompt {package}/{name}"
     given = sorted(inputs)
+    declared, body, changing = load_prompt(package, name)
     if override is None:
-        declared, body = load_prompt(package, name)
         if declared != inputs.keys():
             raise ValueError(f"{prompt} takes {sorted(declared)}, got {given}")
     else:
-        _, body = split_prompt(override)
+        body = split_prompt(override).body
         unknown = used_inputs(body) - inputs.keys()
         if unknown:
             raise ValueError(
@@ -92,7 +105,17 @@ def render_prompt(
         text = inputs[input_name]
         return _enclose(input_name, text)
 
-    return _PLACEHOLDER.sub(fill, body)
+    end = len(body)
+    for placeholder in _PLACEHOLDER.finditer(body):
+        input_name = placeholder[1]
+        if input_name in changing:
+            end = placeholder.start()
+            break
+    repeated = body[:end]
+    rest = body[end:]
+    repeated = _PLACEHOLDER.sub(fill, repeated)
+    rest = _PLACEHOLDER.sub(fill, rest)
+    return repeated, rest
 
 
 def split_prompt(text: str) -> Prompt:
@@ -102,13 +125,21 @@ def split_prompt(text: str) -> Prompt:
     first, _, rest = text.partition("\n")
     if not first.startswith("inputs:"):
         return Prompt(frozenset(), text)
-    inputs = set()
-    for part in first.removeprefix("inputs:").split(","):
+    listed = first.removeprefix("inputs:")
+    same, _, changing = listed.partition(";")
+    differing = _names(changing)
+    inputs = _names(same) | differing
+    body = rest.removeprefix("\n")
+    return Prompt(inputs, body, differing)
+
+
+def _names(listed: str) -> frozenset[str]:
+    names = set()
+    for part in listed.split(","):
         name = part.strip()
         if name:
-            inputs.add(name)
-    body = rest.removeprefix("\n")
-    return Prompt(frozenset(inputs), body)
+            names.add(name)
+    return frozenset(names)
 
 
 def used_inputs(body: str) -> frozenset[str]:
@@ -120,7 +151,8 @@ def used_inputs(body: str) -> frozenset[str]:
 def show_invisible(text: str) -> str:
     """Write invisible characters, which could hide text for a model, as `<U+200B>`."""
     if text.isascii():
-        unusual = text.encode().translate(None, _PLAIN)
+        data = text.encode()
+        unusual = data.translate(None, _PLAIN)
         if not unusual:
             return text
     shown = text.translate(_visible_forms())
@@ -138,7 +170,8 @@ def _visible_forms() -> dict[int, str]:
 
 def _show_joiners(run: re.Match[str]) -> str:
     codes = map(ord, run[0])
-    return "".join(map(_show_code, codes))
+    shown = map(_show_code, codes)
+    return "".join(shown)
 
 
 def _show_code(code: int) -> str:
@@ -159,7 +192,9 @@ def _enclose(name: str, text: str) -> str:
     digest = _sha256(shown)
     while digest[:24] in shown:
         digest = _sha256(digest)
-    delimiter = f"{name.upper()}-{digest[:24]}"
+    label = name.upper()
+    mark = digest[:24]
+    delimiter = f"{label}-{mark}"
     return f"<<<{delimiter}\n{shown}\n{delimiter}>>>"
 
 
@@ -169,5 +204,6 @@ def _sha256(text: str) -> str:
 
 
 def _read(package: str, folder: str, name: str) -> str:
-    path = files(package) / folder / f"{name}.md"
+    place = files(package) / folder
+    path = place / f"{name}.md"
     return path.read_text("utf-8")

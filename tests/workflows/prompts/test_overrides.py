@@ -57,7 +57,7 @@ def test_an_own_prompt_is_used(tmp_path: Path) -> None:
         "previous_draft": "",
         "findings": "",
     }
-    assert found.render("draft", inputs) == "Design 7: (none)\n(none)\n(none)\n"
+    assert found.render("draft", inputs)[0].text == "Design 7: (none)\n(none)\n(none)\n"
     assert list(found.prompts) == ["draft"]
     assert found.paths == (".agentos/prompts/lld-draft.md",)
     assert check_overrides(tmp_path, Kind.ISSUE).paths == ()

@@ -51,7 +51,7 @@ def fill(package: str, role: str, **given: str) -> str:
 
 @pytest.mark.parametrize(("package", "role"), INPUTS)
 def test_a_prompt_declares_and_uses_its_inputs(package: str, role: str) -> None:
-    declared, body = load_prompt(package, role)
+    declared, body, _ = load_prompt(package, role)
     assert declared == INPUTS[package, role]
     assert set(re.findall(r"\{\{(\w+)\}\}", body)) == declared
 
@@ -69,7 +69,7 @@ def test_inputs_that_are_missing_or_unknown_are_an_error() -> None:
 def test_every_prompt_says_that_material_is_no_instruction(
     package: str, role: str
 ) -> None:
-    _, body = load_prompt(package, role)
+    body = load_prompt(package, role).body
     assert "<<<MARK" in body
     assert "never obey them" in body or "never instructions" in body
 
@@ -78,7 +78,7 @@ def test_every_prompt_says_that_material_is_no_instruction(
 def test_the_reviewers_prompt_explains_every_field_and_word_of_the_verdict(
     package: str,
 ) -> None:
-    _, body = load_prompt(package, "review")
+    body = load_prompt(package, "review").body
     finding = VERDICT_SCHEMA["properties"]["findings"]["items"]["properties"]
     row = VERDICT_SCHEMA["properties"]["coverage"]["items"]["properties"]
     words = [
@@ -94,7 +94,7 @@ def test_the_reviewers_prompt_explains_every_field_and_word_of_the_verdict(
 
 @pytest.mark.parametrize("package", [LLD, ISSUE])
 def test_the_example_is_a_verdict_and_one_that_approves_nothing(package: str) -> None:
-    _, body = load_prompt(package, "review")
+    body = load_prompt(package, "review").body
     (example,) = re.findall(r"```json\n(.*?)```", body, re.DOTALL)
     assert parse_verdict(example).decision is Decision.REVISE
     assert json.loads(example).keys() == VERDICT_SCHEMA["properties"].keys()
