@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from agentos.errors import BadInput, UsageError
+from agentos.gateway.roles import ROLES, RoleTerms, role_of
+from agentos.kinds import Kind
 from agentos.state.files import read_regular
 from agentos.state.trust import is_trusted
 
@@ -45,6 +47,13 @@ class Setting:
     def variable(self) -> str:
         """The environment variable that sets it."""
         return f"AGENTOS_{self.name.upper()}"
+
+
+def show_value(value: object) -> str:
+    """Return the value of a setting as one line."""
+    text = ", ".join(value) if isinstance(value, tuple) else str(value)
+    # A line break could make the rest look like another setting.
+    return text.replace("\n", "\\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +155,8 @@ def parse_halt(text: str) -> Halt | None:
     match = _RULE.fullmatch(text)
     if match is None or int(match[2]) == 0:
         raise ValueError(
-            f"must be never, soon,fail=N, now,fail=N or with N%, not {text!r}"
+            "must be never, soon,fail=N or now,fail=N, where N may be a percentage such as"
+            f" 10%, not {text!r}"
         )
     return Halt(match[1] == "now", int(match[2]), bool(match[3]))
 
@@ -166,6 +176,46 @@ def read_cap(given: Any) -> str:
     if str(given):
         parse_dollars(str(given))
     return str(given)
+
+
+def per_role(read: Callable[[Any], Any]) -> Callable[[Any], tuple[str, ...]]:
+    """Return a function that reads one value for all roles, or values by role:
+    `high`, `coder=high,reviewer=low`, or a table of roles in a file.
+    """
+
+    def read_all(given: Any) -> tuple[str, ...]:
+        if isinstance(given, dict):
+            given = [f"{role}={value}" for role, value in given.items()]
+        texts = []
+        for text in _split(given):
+            role, has_role, value = text.strip().rpartition("=")
+            if has_role and role not in ROLES:
+                listed = ", ".join(ROLES)
+                raise ValueError(f"{role[:40]!r} is no role; the roles are {listed}")
+            read(value)
+            texts.append(text.strip())
+        return tuple(texts)
+
+    return read_all
+
+
+def read_temperature(given: Any) -> float:
+    """Read a temperature."""
+    try:
+        temperature = float(str(given))
+    except ValueError:
+        temperature = -1.0
+    if not 0 <= temperature <= 2:
+        raise ValueError(f"must be a number from 0 to 2, not {given!r}")
+    return temperature
+
+
+def read_effort(given: Any) -> str:
+    """Read how much a model is to think: a word of its provider."""
+    text = str(given)
+    if not re.fullmatch("[a-z]{1,20}", text):
+        raise ValueError(f"must be a word such as low, medium or high, not {text!r}")
+    return text
 
 
 def read_prices(given: Any) -> tuple[str, ...]:
@@ -244,6 +294,20 @@ class RunConfig:
         read_model,
         "model that reviews, as provider:model",
         metavar="P:MODEL",
+    )
+    test_writer: str = setting(
+        "",
+        read_model,
+        "model that writes tests, as provider:model (default: the drafter)",
+        metavar="P:MODEL",
+        builds=True,
+    )
+    coder: str = setting(
+        "",
+        read_model,
+        "model that writes code, as provider:model (default: the drafter)",
+        metavar="P:MODEL",
+        builds=True,
     )
     max_rounds: int = setting(
         5,
@@ -327,29 +391,41 @@ class RunConfig:
         "address of a provider, as provider=URL",
         makes_flag=False,
     )
-    drafter_output_limit: int = setting(
-        32_000,
-        read_whole(256),
-        "maximum number of tokens in an answer of the drafter",
-        makes_flag=False,
+    output_limit: tuple[str, ...] = setting(
+        ("32000",),
+        per_role(read_whole(256)),
+        "maximum number of tokens in an answer; for one role as coder=64000",
+        metavar="[ROLE=]N",
     )
-    reviewer_output_limit: int = setting(
-        32_000,
-        read_whole(256),
-        "maximum number of tokens in an answer of the reviewer",
-        makes_flag=False,
+    effort: tuple[str, ...] = setting(
+        (),
+        per_role(read_effort),
+        "how much the models think, in the words of their providers: low, high...",
+        metavar="[ROLE=]WORD",
     )
-    first_byte_timeout: float = setting(
-        600.0,
-        read_patience,
+    thinking: tuple[str, ...] = setting(
+        (),
+        per_role(read_whole(0)),
+        "tokens that the models may think for, where a provider takes a budget",
+        metavar="[ROLE=]N",
+    )
+    temperature: tuple[str, ...] = setting(
+        (),
+        per_role(read_temperature),
+        "temperature of the models",
+        metavar="[ROLE=]T",
+    )
+    first_byte_timeout: tuple[str, ...] = setting(
+        ("600",),
+        per_role(read_patience),
         "seconds to wait for the first byte of an answer",
-        makes_flag=False,
+        metavar="[ROLE=]SECONDS",
     )
-    idle_timeout: float = setting(
-        120.0,
-        read_patience,
+    idle_timeout: tuple[str, ...] = setting(
+        ("120",),
+        per_role(read_patience),
         "seconds to wait for the next byte of an answer",
-        makes_flag=False,
+        metavar="[ROLE=]SECONDS",
     )
     color: str = setting(
         "auto",
@@ -362,10 +438,44 @@ class RunConfig:
     scaffold_only: bool = False
     """Whether an implementation ends when its tests are written and proven red."""
 
-    @property
-    def models(self) -> tuple[str, str]:
-        """The models of both roles."""
-        return self.drafter, self.reviewer
+    def model_of(self, role: str) -> str:
+        """Return the model of a role; the drafter's where none is named."""
+        return getattr(self, role) or self.drafter
+
+    def models_of(self, kind: Kind) -> dict[str, str]:
+        """Return the models of a kind by role."""
+        roles = [role_of(prompt) for prompt in kind.record.prompts]
+        return {role: self.model_of(role) for role in roles}
+
+    def terms_of(self, role: str) -> RoleTerms:
+        """Return how the model of a role is asked."""
+        values = {}
+        for name, read in _TERMS.items():
+            text = _find_for(role, getattr(self, name))
+            if text:
+                values[name] = read(text)
+        return RoleTerms(**values)
+
+
+_TERMS: Mapping[str, Callable[[str], Any]] = {
+    "output_limit": int,
+    "effort": str,
+    "thinking": int,
+    "temperature": float,
+    "first_byte_timeout": float,
+    "idle_timeout": float,
+}
+
+
+def _find_for(role: str, texts: Sequence[str]) -> str:
+    """Return the value for a role among `role=value` and a `value` for all, the last
+    of each; empty without one.
+    """
+    found = {}
+    for text in texts:
+        name, _, value = text.rpartition("=")
+        found[name] = value
+    return found.get(role) or found.get("", "")
 
 
 SETTINGS: dict[str, Setting] = {}

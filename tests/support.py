@@ -383,7 +383,7 @@ def _is_there(process: psutil.Process) -> bool:
 def fill_prompt(workflow: str, role: str, **inputs: str) -> str:
     """Return a prompt of a workflow, in which what is not given is empty."""
     package = Kind(workflow).record.package
-    declared, _ = load_prompt(package, role)
+    declared = load_prompt(package, role).inputs
     return render_prompt(package, role, {**dict.fromkeys(declared, ""), **inputs})
 
 

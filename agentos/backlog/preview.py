@@ -41,6 +41,8 @@ class RunOptions:
     """The command line, for the log and for other runs that find an item locked."""
     retry: tuple[str, ...]
     """The command that takes `--ids` to run items again."""
+    origins: Mapping[str, str] = field(default_factory=dict)
+    """Where each setting comes from: `flag`, `environment`, a file or `default`."""
     answer_with: str = "agentos answer"
     """The command that answers a reviewer's question."""
     brief: Path | None = None
@@ -63,6 +65,11 @@ class RunOptions:
     def builds(self) -> bool:
         """Whether the run writes code, not documents."""
         return self.workflow.record.builds
+
+    @property
+    def models(self) -> dict[str, str]:
+        """The models by role."""
+        return self.config.models_of(self.workflow)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from agentos.settings import (
     CAPS,
     PRICE_FLOOR,
     SETTINGS,
+    RunConfig,
     read_model,
     read_whole,
 )
@@ -141,7 +142,6 @@ def _calibrate(
 def _read_plan(arguments: Arguments) -> tuple[Plan, ModelAccess, str]:
     """Return what to ask, the keys and prices for it, and when to use colors."""
     from agentos.gateway.budget import Caps
-    from agentos.gateway.server import RoleTerms
     from agentos.kinds import Kind
     from agentos.money import parse_dollars
     from agentos.run.calibration import Plan
@@ -168,11 +168,7 @@ def _read_plan(arguments: Arguments) -> tuple[Plan, ModelAccess, str]:
         parallel=values["parallel"],
         caps=Caps(*(parse_dollars(cap) if cap else None for cap in caps)),
         overrides=check_overrides(arguments.repository, Kind.LLD),
-        terms=RoleTerms(
-            values["reviewer_output_limit"],
-            values["first_byte_timeout"],
-            values["idle_timeout"],
-        ),
+        terms=RunConfig(**values).terms_of("reviewer"),
     )
     floor = values.get(PRICE_FLOOR, ())
     access = arguments.find_access(models, values["price"], floor, values["base_url"])

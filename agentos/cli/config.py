@@ -9,7 +9,7 @@ from agentos.cli.command import (
     align,
 )
 from agentos.errors import UsageError
-from agentos.settings import read_repository_settings
+from agentos.settings import read_repository_settings, show_value
 from agentos.state.terminal_text import print_clean
 from agentos.state.trust import trust
 
@@ -41,16 +41,10 @@ def run(arguments: Arguments) -> int:
     rows = [("home", str(home.root), origin)]
     for name, value in values.items():
         settings[name] = {"value": value.value, "origin": value.origin}
-        rows.append((name, _describe(value.value), value.origin))
+        rows.append((name, show_value(value.value), value.origin))
     document = {"home": str(home.root), "settings": settings}
     arguments.print_result(document, align(rows))
     return 0
-
-
-def _describe(value: object) -> str:
-    text = ", ".join(value) if isinstance(value, tuple) else str(value)
-    # A line break could make the rest look like another setting.
-    return text.replace("\n", "\\n")
 
 
 def _trust(arguments: Arguments) -> int:

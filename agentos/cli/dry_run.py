@@ -25,11 +25,12 @@ def show(options: RunOptions, arguments: Arguments) -> int:
     """
     check_overrides(options.repository, options.workflow)
     config = options.config
-    is_offline = all(model.split(":")[0] == OFFLINE for model in config.models)
+    models = list(options.models.values())
+    is_offline = all(model.split(":")[0] == OFFLINE for model in models)
     if not is_offline:
         # Refuse what the run would refuse: a missing price, a missing key.
         arguments.find_access(
-            config.models, config.price, config.price_at_least, config.base_url
+            models, config.price, config.price_at_least, config.base_url
         )
     preview = preview_run(options, arguments.home, arguments.environ)
     selection = preview.selection

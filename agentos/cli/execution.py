@@ -12,6 +12,7 @@ from agentos.errors import UsageError
 from agentos.gateway.access import ModelAccess
 from agentos.gateway.providers import gives_recorded
 from agentos.gateway.providers.families import shared_family
+from agentos.money import format_dollars, parse_dollars
 from agentos.run.batch import run_batch
 from agentos.run.console import Console
 from agentos.run.item_run import Filer
@@ -36,7 +37,10 @@ def execute(options: RunOptions, arguments: Arguments) -> int:
     check_overrides(options.repository, options.workflow)
     config = options.config
     access = arguments.find_access(
-        config.models, config.price, config.price_at_least, config.base_url
+        list(options.models.values()),
+        config.price,
+        config.price_at_least,
+        config.base_url,
     )
     tidy(home, repository_key(options.repository), options.repository)
     preview = preview_run(options, home, environ)
@@ -69,12 +73,15 @@ def _announce(
 ) -> None:
     """Print warnings, and what the repository decides about the run."""
     lines = [f"Warning: {warning}" for warning in access.warnings]
-    family = shared_family(*options.config.models)
-    if family:
-        lines.append(
-            f"Warning: drafter and reviewer are both {family} and overlook the same"
-            " things; name another model with --reviewer"
-        )
+    models = options.models
+    for role in models:
+        family = shared_family(models[role], models["reviewer"])
+        if family and role != "reviewer":
+            lines.append(
+                f"Warning: {role} and reviewer are both {family} and overlook the same"
+                " things; name another model with --reviewer"
+            )
+            break
     settings = read_repository_settings(options.repository, arguments.home.root)
     lines += settings.describe()
     own = list(load_overrides(options.repository, options.workflow).paths)
@@ -82,11 +89,35 @@ def _announce(
         lines.append(f"this repository brings its own {', '.join(own)}")
     for line in lines:
         console.say(line, important=True)
+    if not access.is_offline:
+        console.say(describe_models(options), important=True)
     if access.is_offline:
         what = "rules fill the template"
         if gives_recorded(options.config.drafter):
             what = "recorded answers are used"
         console.say(f"offline: {what}, no model is asked")
+
+
+def describe_models(options: RunOptions) -> str:
+    """Return which models have which role, where that was set, and the highest cost."""
+    config, origins = options.config, options.origins
+    named = {}
+    for role in ("drafter", "reviewer"):
+        if origins.get(role, "default") != "default":
+            named[role] = origins[role]
+    parts = []
+    for role, model in options.models.items():
+        origin = origins.get(role, "default")
+        if origin == "default":
+            # Without a model of its own, a role has that of another one.
+            other = "drafter" if "drafter" in named else "reviewer"
+            origin = f"as {other}"
+        parts.append(f"{role.replace('_', ' ')} {model} ({origin})")
+    cap = "no cap on the cost, --max-cost sets one"
+    if config.max_cost:
+        most = format_dollars(parse_dollars(config.max_cost))
+        cap = f"at most {most} ({origins.get('max_cost', 'flag')})"
+    return f"{', '.join(parts)}; {cap}"
 
 
 def _open_filer(

@@ -30,6 +30,7 @@ COMMANDS = {
     "pr": ("pr", "open a pull request for an implemented item"),
     "salvage": ("salvage", "list, restore and clean up saved implementations"),
     "keys": ("keys", "list, add, remove and check API keys"),
+    "prices": ("prices", "show what models cost, and take newer prices"),
     "calibrate": ("calibrate", "measure what a reviewer catches"),
     "config": ("config", "show every setting and where its value comes from"),
     "completion": ("completion", "print completion code for a shell"),

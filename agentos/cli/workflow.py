@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,10 +24,11 @@ from agentos.cli.command import (
 from agentos.cli.command_line import command_line
 from agentos.errors import AgentOSError, UsageError
 from agentos.gateway.providers import gives_recorded, is_rules
+from agentos.gateway.roles import ROLES
 from agentos.item import Item
 from agentos.kinds import DRAFTING, Kind
 from agentos.repository.forge import read_repository
-from agentos.settings import SETTINGS, RunConfig, Value, read_whole
+from agentos.settings import SETTINGS, RunConfig, Value, read_whole, show_value
 from agentos.workflows.parallel.coordinator import ParallelCoordinator
 
 if TYPE_CHECKING:
@@ -148,7 +150,7 @@ def _add_run_arguments(parser: Parser, kind: Kind | None) -> None:
             continue
         text = setting.help.replace("%", "%%")
         if setting.default:
-            text += f" (default: {setting.default})"
+            text += f" (default: {show_value(setting.default)})"
         group.add_argument(flag_of(setting.name), metavar=setting.metavar, help=text)
     if builds:
         add_flag(
@@ -277,10 +279,10 @@ def read_options(arguments: Arguments, kind: Kind) -> RunOptions:
     choice = _read_choice(arguments, kind)
     settings = arguments.resolve(vars(arguments))
     values = {name: setting.value for name, setting in settings.items()}
-    values |= choose_models(settings["drafter"], settings["reviewer"])
-    if kind.record.builds:
-        check_builders(values["drafter"], values["reviewer"])
+    values |= choose_models(settings)
     config = RunConfig(**values, scaffold_only=arguments.scaffold_only)
+    if kind.record.builds:
+        check_builders(config)
     return RunOptions(
         workflow=kind,
         repository=repository,
@@ -288,6 +290,7 @@ def read_options(arguments: Arguments, kind: Kind) -> RunOptions:
         config=config,
         command=shlex.join((*arguments.prog.split(), *arguments.argv)),
         retry=_retry_command(arguments, config.parallel),
+        origins={name: setting.origin for name, setting in settings.items()},
         answer_with=f"{command_line('agentos', arguments.environ)} answer",
         brief=brief.absolute() if brief else None,
         **_read_places(arguments, kind),
@@ -360,17 +363,20 @@ def _read_places(arguments: Arguments, kind: Kind) -> dict[str, Any]:
     }
 
 
-def choose_models(drafter: Value, reviewer: Value) -> dict[str, str]:
-    """Return both models; where only one is named, it has both roles.
+def choose_models(settings: Mapping[str, Value]) -> dict[str, str]:
+    """Return the models of drafter and reviewer; where only one is named, it has both
+    roles.
 
     Recorded answers are given by flag only: a repository must not bring approvals.
     """
-    for name, value in (("drafter", drafter), ("reviewer", reviewer)):
+    for role in ROLES:
+        value = settings[role]
         if gives_recorded(value.value) and value.origin != "flag":
             raise UsageError(
-                f"{name} ({value.origin}): recorded answers are given by flag only, as"
-                f" --{name} offline:answers=FOLDER"
+                f"{role} ({value.origin}): recorded answers are given by flag only, as"
+                f" {flag_of(role)} offline:answers=FOLDER"
             )
+    drafter, reviewer = settings["drafter"], settings["reviewer"]
     if reviewer.origin == "default" and not is_rules(drafter.value):
         reviewer = drafter
     elif drafter.origin == "default" and not is_rules(reviewer.value):
@@ -378,15 +384,17 @@ def choose_models(drafter: Value, reviewer: Value) -> dict[str, str]:
     return {"drafter": drafter.value, "reviewer": reviewer.value}
 
 
-def check_builders(drafter: str, reviewer: str) -> None:
+def check_builders(config: RunConfig) -> None:
     """Refuse rules where code is written: they write none and approve nothing."""
-    if is_rules(drafter):
-        raise UsageError(
-            "--drafter: offline has no rules that write code; name a model, as"
-            " --drafter anthropic:claude-sonnet-5, or recorded answers, as --drafter"
-            " offline:answers=FOLDER"
-        )
-    if is_rules(reviewer):
+    for role in ("test_writer", "coder"):
+        if is_rules(config.model_of(role)):
+            flag = flag_of(role) if getattr(config, role) else "--drafter"
+            raise UsageError(
+                f"{flag}: offline has no rules that write code; name a model, as"
+                f" {flag} anthropic:claude-sonnet-5, or recorded answers, as {flag}"
+                " offline:answers=FOLDER"
+            )
+    if is_rules(config.reviewer):
         raise UsageError(
             "--reviewer: the rules of offline approve no test plan; name a model, or"
             " leave it out to have the drafter's model review"

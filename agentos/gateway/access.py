@@ -13,10 +13,17 @@ from agentos.errors import UsageError
 from agentos.gateway.journal import Journal
 from agentos.gateway.journal.memory import MemoryJournal
 from agentos.gateway.keys import Key, KeyPool
+from agentos.gateway.keys.choice import describe_unserved
 from agentos.gateway.keys.pool import MINUTE, Pool
 from agentos.gateway.keys.sources import LIMIT_VARIABLE, Keyring, read_keys
 from agentos.gateway.keys.store import Store
-from agentos.gateway.prices import ANY_MODEL, Price, parse_price, price_of
+from agentos.gateway.prices import (
+    ANY_MODEL,
+    Price,
+    parse_price,
+    price_of,
+    use_newer_prices,
+)
 from agentos.gateway.providers import (
     ModelSpec,
     ProviderRecord,
@@ -95,6 +102,7 @@ def gather_access(
         keys = _simulated_keys(environ)
         known = _prices(specs, GivenPrices(), ())
         return ModelAccess(specs, keys, known)
+    use_newer_prices(home)
     addresses = addresses or {}
     keyring = read_keys(environ, home, addresses, _others(specs))
     keys = _keys_for(keyring, providers)
@@ -107,6 +115,8 @@ def gather_access(
                 f"{spec}: no {spec.provider} key; {way}run: agentos keys add"
                 f" {spec.provider}"
             )
+        if spec.provider in with_key and not _is_served(spec, keys):
+            raise UsageError(describe_unserved(spec.provider, spec.model))
     known = _prices(specs, prices, keys)
     return ModelAccess(specs, keys, known, keyring.problems, addresses)
 
@@ -120,8 +130,7 @@ def open_pool(
     """Open the pool of a run; simulated keys get a private pool in memory."""
     is_real = any(key.provider != OFFLINE for key in access.keys)
     if is_real:
-        for key in access.keys:
-            register_key(key.secret, key.fingerprint)
+        _register(access.keys)
     watch = KeyWatch(access, environ, home, announce)
     simulate_429 = not is_real and _simulates_429(environ)
     return Pool(
@@ -193,8 +202,7 @@ class KeyWatch:
             return None
         providers = {spec.provider for spec in self._access.models}
         keys = _keys_for(keyring, providers)
-        for key in keys:
-            register_key(key.secret, key.fingerprint)
+        _register(keys)
         return keys
 
     def _look(self) -> object:
@@ -213,6 +221,18 @@ def _others(specs: Sequence[ModelSpec]) -> list[ProviderRecord]:
 
 def _keys_for(keyring: Keyring, providers: set[str]) -> tuple[Key, ...]:
     return tuple(key for key in keyring.keys if key.provider in providers)
+
+
+def _register(keys: Sequence[Key]) -> None:
+    """Redact keys, and headers that look like one, in all output from now on."""
+    for key in keys:
+        for secret in (key.secret, *dict(key.headers).values()):
+            register_key(secret, key.fingerprint)
+
+
+def _is_served(spec: ModelSpec, keys: Sequence[Key]) -> bool:
+    own = [key for key in keys if key.provider == spec.provider]
+    return any(key.serves(spec.model) for key in own)
 
 
 def _prices(
@@ -243,8 +263,8 @@ def _price(spec: ModelSpec, given: GivenPrices, *, has_key: bool) -> Price:
             )
         raise UsageError(
             f"{spec}: its price is not known; give it with --price {name}=IN/OUT, in"
-            " dollars for a million tokens in and out (0/0 when it costs"
-            f" nothing){hint}"
+            " dollars for a million tokens in and out (0/0 when it costs nothing), or"
+            f" take newer prices with: agentos prices --refresh FILE{hint}"
         )
     if floor:
         return price.raised_to(floor)

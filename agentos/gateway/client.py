@@ -11,6 +11,7 @@ from typing import Any
 
 from agentos.errors import ProviderError
 from agentos.gateway.providers import Completion, Message, Request
+from agentos.gateway.roles import role_of
 from agentos.gateway.wire import completion_from_json, request_to_json
 
 Frame = dict[str, Any]
@@ -24,8 +25,8 @@ class Asker:
     repository: str
     workflow: str
     item: str
-    drafter: str
-    reviewer: str
+    model_of: Callable[[str], str]
+    """Returns the model of a role."""
 
 
 class GatewayClient:
@@ -63,7 +64,7 @@ class GatewayClient:
             round=round,
             attempt=attempt,
             purpose=f"{asker.workflow}.{role}",
-            model=asker.reviewer if role == "review" else asker.drafter,
+            model=asker.model_of(role_of(role)),
             messages=tuple(messages),
             inputs=dict(inputs),
             schema=schema,

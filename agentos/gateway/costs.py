@@ -17,6 +17,8 @@ class CostLine:
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
+    saved: int = 0
+    """Micro-dollars that caches saved, less what writing to them cost."""
     cost: Cost = NO_COST
 
 
@@ -51,13 +53,34 @@ class RunCosts:
             total += line.cost
         return total
 
-    def add(self, request: Request, usage: Usage, cost: Cost) -> None:
+    @property
+    def saved(self) -> int:
+        """Micro-dollars that caches saved in all."""
+        total = 0
+        for line in self.lines.values():
+            total += line.saved
+        return total
+
+    @property
+    def cached_share(self) -> float:
+        """Share of the input that was read from caches."""
+        given = 0
+        cached = 0
+        for line in self.lines.values():
+            given += line.input_tokens
+            cached += line.cached_tokens
+        if not given:
+            return 0.0
+        return cached / given
+
+    def add(self, request: Request, usage: Usage, cost: Cost, saved: int = 0) -> None:
         """Count an answered call."""
         line = self._line(request)
         line.calls += 1
         line.input_tokens += usage.input_tokens
         line.output_tokens += usage.output_tokens
         line.cached_tokens += usage.cached_tokens
+        line.saved += saved
         line.cost += cost
 
     def add_loss(self, request: Request, cost: Cost) -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from agentos.errors import UsageError
+from agentos.errors import AgentOSError, UsageError
 from agentos.gateway.providers import Completion, ProviderRecord, Request
 from agentos.gateway.providers.finding import check_name, find_record
+from agentos.gateway.providers.records import BUILT_IN
 from agentos.gateway.providers.tokens import least_tokens, most_tokens
 from agentos.money import DOLLAR, Cost, parse_dollars, round_up
+from agentos.state.files import read_regular
 from agentos.usage import Consumed, Usage
 
 if TYPE_CHECKING:
@@ -20,6 +24,10 @@ if TYPE_CHECKING:
     from genai_prices.types import ModelPrice, TieredPrices
 
 MILLION = 1_000_000
+NEWER_PRICES = "prices.json"
+"""File of the home with newer prices than those of the installed package."""
+LARGEST_PRICES = 50_000_000
+_PRICED = {record.price_id for record in BUILT_IN.values() if record.price_id}
 ANY_MODEL = "*"
 FRAMING_TOKENS = 1_000
 """Tokens reserved for what providers add to a prompt: roles, turn markers, a few
@@ -176,6 +184,16 @@ def cost_of(price: Price, usage: Usage) -> int:
     return rates.cost(usage)
 
 
+def saved_by_cache(price: Price, usage: Usage) -> int:
+    """Return what reading from the cache saved, less what writing to it cost; 0 when
+    the server reports the cost itself.
+    """
+    if usage.cost is not None:
+        return 0
+    uncached = replace(usage, cached_tokens=0, cache_written_tokens=0)
+    return cost_of(price, uncached) - cost_of(price, usage)
+
+
 def worst_case(price: Price, request: Request) -> int:
     """Return the highest possible cost of a call, at the dearest rates within reach."""
     tokens = most_tokens(request.prompt) + FRAMING_TOKENS
@@ -244,8 +262,51 @@ def parse_price(text: str) -> tuple[str, Price]:
         amount_in, amount_out, *of_caches = map(parse_dollars, parts)
     except UsageError as error:
         raise UsageError(f"{shown}: {error}") from None
+    if len(of_caches) < 2:
+        record = BUILT_IN.get(provider)
+        factor = record.cache_write_percent if record else 100
+        cached = of_caches[0] if of_caches else amount_in
+        of_caches = [cached, round_up(amount_in * factor, 100)]
     price = flat_price(amount_in, amount_out, "given in the settings", *of_caches)
     return f"{provider}:{model}", price
+
+
+def read_newer_prices(data: bytes) -> Any:
+    """Read a data file of `genai-prices`, or raise `UsageError`."""
+    from genai_prices import data_snapshot, types
+
+    try:
+        raw = json.loads(data)
+        providers = types._providers_from_raw(raw)
+        known = {provider.id for provider in providers}
+    # The library documents no error for bad data.
+    except Exception as error:
+        raise UsageError(
+            f"this is not a data file of genai-prices ({type(error).__name__}); its"
+            " repository has one as prices/new_data/v2/data.json"
+        ) from None
+    missing = sorted(_PRICED - known)
+    if missing:
+        raise UsageError(
+            f"this data file has no prices of {', '.join(missing)}; take a complete one"
+        )
+    return data_snapshot.DataSnapshot(providers=providers, from_auto_update=True)
+
+
+def use_newer_prices(home: Path) -> None:
+    """Use the prices that `agentos prices --refresh` has stored, if there are any."""
+    path = home / NEWER_PRICES
+    if not path.exists():
+        return
+    try:
+        from genai_prices import data_snapshot
+    except ImportError:
+        return
+    try:
+        snapshot = read_newer_prices(read_regular(path, LARGEST_PRICES))
+    except (AgentOSError, OSError) as error:
+        raise UsageError(f"{path}: {error}; remove it, or refresh it again") from None
+    data_snapshot.set_custom_snapshot(snapshot)
 
 
 def _published_price(record: ProviderRecord, model: str, at: datetime) -> Price | None:

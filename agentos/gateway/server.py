@@ -21,6 +21,7 @@ from agentos.gateway.prices import (
     Price,
     cost_of_answer,
     cost_of_failure,
+    saved_by_cache,
     worst_case,
 )
 from agentos.gateway.providers import (
@@ -29,12 +30,14 @@ from agentos.gateway.providers import (
     Provider,
     Request,
     create_provider,
+    on_note,
     on_sending,
     parse_model_spec,
 )
 from agentos.gateway.providers.complaints import too_long_prompt
 from agentos.gateway.providers.tokens import least_tokens
 from agentos.gateway.providers.waiting import Silence, on_silence
+from agentos.gateway.roles import RoleTerms
 from agentos.gateway.secrets import Origin, refuse_answer, refuse_prompt
 from agentos.money import NO_COST, Cost
 from agentos.usage import NOTHING
@@ -60,24 +63,6 @@ class Reply:
     cost: Cost = NO_COST
     key: str = ""
     """Fingerprint of the key that was used."""
-
-
-@dataclass(frozen=True, slots=True)
-class RoleTerms:
-    """Output limit and timeouts of a role."""
-
-    output_limit: int = 32_000
-    first_byte_timeout: float = 600.0
-    idle_timeout: float = 120.0
-
-    def apply(self, request: Request) -> Request:
-        """Return the request with these limits."""
-        return replace(
-            request,
-            max_output_tokens=self.output_limit,
-            first_byte_timeout=self.first_byte_timeout,
-            idle_timeout=self.idle_timeout,
-        )
 
 
 class Gateway:
@@ -122,6 +107,10 @@ class Gateway:
         self._preparation: asyncio.Task[None] | None = None
         self._settlements = asyncio.Event()
         self._usual_answer: dict[str, float] = {}
+        self._groups: dict[tuple[str, str], str] = {}
+        """Quota group of the last call, by item and model: its cache has the
+        conversation.
+        """
         self._given_up: set[RequestKey] = set()
         """Calls that are canceled although the run continues."""
         self._costs: dict[str, Cost] = {}
@@ -315,8 +304,14 @@ class _Call:
         answer = int(gateway._usual_answer.get(request.purpose, TYPICAL_ANSWER))
         tokens = len(request.prompt) // CHARACTERS_A_TOKEN + answer
         spec = self._spec
+        conversation = (self._key.item, request.model)
         lease = await gateway._pool.lease(
-            spec.provider, spec.model, tokens, self._label, output=answer
+            spec.provider,
+            spec.model,
+            tokens,
+            self._label,
+            output=answer,
+            group=gateway._groups.get(conversation, ""),
         )
         if lease.key is None and self._provider.needs_key:
             raise ProviderError(
@@ -325,6 +320,8 @@ class _Call:
                 consumed=NOTHING,
             )
         self._waited += lease.waited
+        if lease.key is not None:
+            gateway._groups[conversation] = lease.key.group
         return lease
 
     @property
@@ -332,6 +329,10 @@ class _Call:
         return f"{self._request.workflow.upper()}-{self._request.item}"
 
     async def _begin(self) -> Begun:
+        """Record the call. If this is canceled while the journal's thread writes, the
+        row exists although nothing was sent: `begun` tells, and the row is closed at no
+        cost.
+        """
         gateway, begun = self._gateway, None
 
         def begin() -> Begun:
@@ -363,6 +364,13 @@ class _Call:
                 await self._gateway._settlements.wait()
 
     async def _ask(self, lease: Lease, begun: Begun) -> Reply:
+        """Make one call, and account for it once however it ends.
+
+        On every path the journal learns the end, the cost is counted and the key goes
+        back; the last two even if the journal cannot be written, because the call is
+        billed all the same. A call that is interrupted because the run ends stays in
+        the journal as sent, so that the next run knows that it repeats it.
+        """
         gateway = self._gateway
         journal = gateway._journal
         pool = gateway._pool
@@ -378,6 +386,7 @@ class _Call:
         mark_sent()
         on_sending.set(mark_sent)
         on_silence.set(self._tell_silence)
+        on_note.set(self._tell)
         try:
             completion = await self._provider.complete(
                 self._request, lease.key.credential if lease.key else None
@@ -398,16 +407,18 @@ class _Call:
             # Interrupted during the call. If the run ends with it, the journal keeps it
             # as sent, so that the next run knows. Nobody knows whether it is billed.
             cost = Cost(0, self._reservation)
-            if self._key in gateway._given_up:
-                await gateway._write_end(
-                    journal.abandon,
-                    begun.call_id,
-                    "given up: the item ran out of time",
-                    cost,
-                )
-            gateway.costs.add_loss(self._request, cost)
-            self._count(cost)
-            self._take_back(lease, ProviderError("cut off"))
+            try:
+                if self._key in gateway._given_up:
+                    await gateway._write_end(
+                        journal.abandon,
+                        begun.call_id,
+                        "given up: the item ran out of time",
+                        cost,
+                    )
+            finally:
+                gateway.costs.add_loss(self._request, cost)
+                self._count(cost)
+                self._take_back(lease, ProviderError("cut off"))
             raise
         cost = cost_of_answer(self._price, self._request, completion)
         refusal = refuse_answer(completion)
@@ -425,7 +436,8 @@ class _Call:
                     journal.abandon, begun.call_id, str(refusal), cost
                 )
         finally:
-            gateway.costs.add(self._request, completion.usage, cost)
+            saved = saved_by_cache(self._price, completion.usage)
+            gateway.costs.add(self._request, completion.usage, cost, saved)
             self._count(cost)
             # If the pool cannot be written, its state is soon learned again; the answer
             # must not fail for it.
@@ -458,9 +470,10 @@ class _Call:
                 self._gateway._pool.fail(lease, error)
 
     def _tell_silence(self, silence: Silence) -> None:
-        self._gateway._announce(
-            f"{self._label}: {self._request.model} {silence.describe()}"
-        )
+        self._tell(f"{self._request.model} {silence.describe()}")
+
+    def _tell(self, text: str) -> None:
+        self._gateway._announce(f"{self._label}: {text}")
 
     def _count(self, cost: Cost) -> None:
         costs = self._gateway._costs

@@ -15,7 +15,8 @@ from agentos.errors import AgentOSError, UsageError
 from agentos.gateway.access import ModelAccess, open_journal, open_pool
 from agentos.gateway.budget import Caps, OverBudget
 from agentos.gateway.journal import item_key
-from agentos.gateway.server import Gateway, RoleTerms
+from agentos.gateway.roles import ROLES
+from agentos.gateway.server import Gateway
 from agentos.item import Failure, Item, State, failed
 from agentos.money import parse_dollars
 from agentos.run.budget_chain import BudgetChain
@@ -140,11 +141,11 @@ class _Batch:
         self._gateway = Gateway(
             self._journal,
             self._pool,
-            models=options.config.models,
+            models=list(options.models.values()),
             caps=_caps(options.config),
             price=access.price,
             on_spent_out=self._stop_spending,
-            terms=_terms(options.config),
+            terms={role: options.config.terms_of(role) for role in ROLES},
             announce=self._announce,
         )
         # Earlier runs of the chain that were killed could not report these calls.
@@ -434,14 +435,6 @@ def _keep_slot() -> Callable[[], None]:
 def _caps(config: RunConfig) -> Caps:
     given = (config.max_cost, config.max_cost_per_item, config.max_cost_per_day)
     return Caps(*(parse_dollars(text) if text else None for text in given))
-
-
-def _terms(config: RunConfig) -> dict[str, RoleTerms]:
-    timeouts = config.first_byte_timeout, config.idle_timeout
-    return {
-        "drafter": RoleTerms(config.drafter_output_limit, *timeouts),
-        "reviewer": RoleTerms(config.reviewer_output_limit, *timeouts),
-    }
 
 
 def _crashed(item: Item, error: Exception, seconds: float) -> ResultRow:

@@ -13,7 +13,8 @@ from agentos.errors import UsageError
 from agentos.gateway.access import ModelAccess, open_journal, open_pool
 from agentos.gateway.budget import Caps, OverBudget
 from agentos.gateway.journal import Journal
-from agentos.gateway.server import Gateway, RoleTerms
+from agentos.gateway.roles import RoleTerms
+from agentos.gateway.server import Gateway
 from agentos.kinds import Kind
 from agentos.run.budget_chain import BudgetChain
 from agentos.run.console import Console

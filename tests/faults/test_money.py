@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.faults import billing, bills, canary, purse, shared_keys
+from tests.faults import (
+    billing,
+    bills,
+    canary,
+    kill_in_conversation,
+    purse,
+    shared_keys,
+)
 from tests.faults.figures import find_misses
 
 
@@ -12,6 +19,13 @@ def test_only_calls_under_way_at_a_kill_are_asked_twice_and_the_summary_says_so(
     tmp_path: Path,
 ) -> None:
     figures = billing.measure(seed=1, count=2, folder=tmp_path, items=3)
+    assert not figures.misses, figures.to_json()
+
+
+def test_no_turn_of_a_conversation_that_was_answered_is_sent_again(
+    tmp_path: Path,
+) -> None:
+    figures = kill_in_conversation.measure(seed=1, count=3, folder=tmp_path)
     assert not figures.misses, figures.to_json()
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from agentos.state.redaction import fingerprint
 from tests.scenario.answers import Recognised, recognise
+from tests.scenario.cache import PromptCache, Served
 from tests.scenario.faults import FaultBook, Strike
 from tests.scenario.formats import Call, Refusal, Standing
 from tests.scenario.ledger import Entry, Ledger
@@ -36,6 +37,7 @@ class Admitted:
     """A call that is answered, and what will go wrong with that."""
 
     call: Call
+    served: Served
     recognised: Recognised
     standing: Standing
     strike: Strike | None
@@ -50,6 +52,7 @@ class Desk:
         self.ledger = ledger
         self._limits: dict[str, GroupLimits] = {}
         self._faults = FaultBook()
+        self._cache = PromptCache()
         self._changed = asyncio.Event()
         self._slots = asyncio.Semaphore(script.slots or _MANY)
         self._turns: Counter[tuple[str, str]] = Counter()
@@ -119,7 +122,16 @@ class Desk:
         if refusal is not None:
             return Refused(call, refusal, standing, entry)
         self.ledger.add(entry)
-        return Admitted(call, recognised, standing, strike, group)
+        served = Served()
+        if self.script.cache_minimum:
+            served = self._cache.serve(
+                call,
+                group.name,
+                self.script.cache_minimum,
+                self.script.cache_life,
+                now,
+            )
+        return Admitted(call, served, recognised, standing, strike, group)
 
     def take_turn(self, recognised: Recognised) -> int:
         """Return how many answers of this purpose the item has had, this one
@@ -133,7 +145,12 @@ class Desk:
     ) -> None:
         """Note the end of an answer."""
         now = time.monotonic()
-        cost = self.script.cost(admitted.call.input_tokens, output_tokens)
+        cost = self.script.cost(
+            admitted.call.input_tokens,
+            output_tokens,
+            admitted.served.read,
+            admitted.served.written,
+        )
         self._limits[admitted.group.name].settle(output_tokens, cost, now)
         self.ledger.finish(
             admitted.call.request_id,

@@ -103,7 +103,14 @@ class _Playing:
         is_inside = self._strike is not None and self._strike.fault.in_stream
         if self._kind is Kind.SILENCE and not (is_inside and self._call.is_streamed):
             await self._keep_silent()
-        usage = Usage(self._call.input_tokens, count_tokens(text), is_cut)
+        served = self._admitted.served
+        usage = Usage(
+            self._call.input_tokens,
+            count_tokens(text),
+            served.read,
+            served.written,
+            is_cut,
+        )
         await (
             self._stream(text, usage)
             if self._call.is_streamed

@@ -7,6 +7,8 @@
     tokens_per_second = 0.0   # pace of an answer, 0 for at once
     price_input = 3.0         # dollars per million tokens, for the bill and for spend caps
     price_output = 15.0
+    cache_minimum = 1024      # tokens of the shortest beginning that is cached; 0 for no cache
+    cache_life = 300.0        # seconds that a beginning stays in the cache after its last use
     slots = 1                 # answers that are given at once; further calls wait without a byte, 0 for no limit
     models = ["m1"]           # models that exist; without it every model does
 
@@ -68,6 +70,11 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
+
+CACHED_SHARE = 0.1
+"""What a token from the cache costs of the price of input."""
+WRITTEN_SHARE = 1.25
+"""What a token that is written to the cache costs of it."""
 
 
 class ScriptError(ValueError):
@@ -170,6 +177,8 @@ class Script:
     tokens_per_second: float = 0.0
     price_input: float = 0.0
     price_output: float = 0.0
+    cache_minimum: int = 0
+    cache_life: float = 300.0
     slots: int = 0
     models: tuple[str, ...] = ()
     group: tuple[Group, ...] = ()
@@ -177,10 +186,14 @@ class Script:
     fault: tuple[Fault, ...] = ()
     answer: tuple[Answer, ...] = ()
 
-    def cost(self, input_tokens: int, output_tokens: int) -> float:
+    def cost(
+        self, input_tokens: int, output_tokens: int, cached: int = 0, written: int = 0
+    ) -> float:
         """Return the price of a call in dollars."""
+        units = input_tokens - cached * (1 - CACHED_SHARE)
+        units += written * (WRITTEN_SHARE - 1)
         return (
-            input_tokens * self.price_input + output_tokens * self.price_output
+            units * self.price_input + output_tokens * self.price_output
         ) / 1_000_000
 
 
@@ -195,6 +208,7 @@ _FRACTIONS = frozenset(
         "tokens_per_second",
         "price_input",
         "price_output",
+        "cache_life",
         "spend_cap",
     )
 ) | {"rate", "lasts", "delay"}
@@ -209,6 +223,7 @@ _WHOLE = frozenset(
         "times",
         "status",
         "slots",
+        "cache_minimum",
     ]
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Protocol
 
 from agentos.errors import ProviderError
@@ -28,6 +29,14 @@ class Key:
     requests_per_minute: int = 0
     """Limit of the group; with 0 it is learned."""
     tokens_per_minute: int = 0
+    models: tuple[str, ...] = ()
+    """Names of the models that it serves, with `*` for any part; all without one."""
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """Headers that its calls send too."""
+    body: str = ""
+    """A JSON object whose fields the body of its calls has too."""
+    api_version: str = ""
+    """Version of the API instead of the usual one."""
     source: str = ""
     """Where the key was found, for messages: `GEMINI_API_KEY_2`, `keys.toml, key 3`."""
 
@@ -39,7 +48,13 @@ class Key:
     @property
     def credential(self) -> Credential:
         """Credential for a call to the provider."""
-        return Credential(self.secret, self.base_url)
+        return Credential(
+            self.secret, self.base_url, self.headers, self.body, self.api_version
+        )
+
+    def serves(self, model: str) -> bool:
+        """Return whether it may be used for a model."""
+        return not self.models or any(fnmatchcase(model, name) for name in self.models)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +67,8 @@ class KeyRequest:
     """Expected tokens, input and output together."""
     output: int = 0
     """Expected output tokens among them."""
+    group: str = ""
+    """Quota group that is preferred, as its cache has the conversation so far."""
 
 
 NO_REQUEST = KeyRequest("", "", 0)
@@ -81,11 +98,18 @@ class KeyPool(Protocol):
         """Return the credentials for calls to a provider."""
 
     async def lease(
-        self, provider: str, model: str, tokens: int, label: str, *, output: int = 0
+        self,
+        provider: str,
+        model: str,
+        tokens: int,
+        label: str,
+        *,
+        output: int = 0,
+        group: str = "",
     ) -> Lease:
-        """Wait for a key for a call of so many expected tokens, including its output;
-        return a lease without a key if the provider has none. Raise `ProviderError` if
-        no key will ever come.
+        """Wait for a key for a call of so many expected tokens, including its output,
+        from the given quota group if it has room. Return a lease without a key if the
+        provider has none. Raise `ProviderError` if no key will ever come.
         """
 
     def mark_sent(self, lease: Lease) -> None:

@@ -60,6 +60,14 @@ def group_name(key: Key) -> str:
     return f"group {key.provider}/{key.group}"
 
 
+def describe_unserved(provider: str, model: str) -> str:
+    """Return the message for a model that no key serves."""
+    return (
+        f"{provider}:{model}: no {provider} key serves this model; add it to the models"
+        " of a key in keys.toml"
+    )
+
+
 def choose(
     pool: PoolTransaction,
     keys: Sequence[Key],
@@ -138,11 +146,13 @@ def _lend(
         for key in own:
             leased = pool.under_way("key", key.fingerprint)
             if leased < key.max_parallel:
-                free.append((load, leased, key))
+                # Elsewhere, the beginning of the conversation would be paid for again.
+                is_elsewhere = bool(request.group) and group != request.group
+                free.append((is_elsewhere, load, leased, key))
     if not free:
         return Wait(until)
-    free.sort(key=itemgetter(0, 1))
-    key = free[0][2]
+    free.sort(key=itemgetter(0, 1, 2))
+    key = free[0][3]
     group = group_name(key)
     model = model_name(request.provider, request.model)
     cautious = request.output * CAUTION

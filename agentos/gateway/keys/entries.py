@@ -5,6 +5,8 @@ key.
 from __future__ import annotations
 
 import difflib
+import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +23,22 @@ LONGEST_NAME = 200
 LONGEST_WORD = 24
 MOST_PARALLEL = 1_000
 MOST_PER_MINUTE = 1_000_000_000
+MOST_ENTRIES = 100
+_HEADER = re.compile("[A-Za-z0-9-]{1,100}")
+_VERSION = re.compile("[A-Za-z0-9._-]{1,50}")
+_OWN_HEADERS = frozenset(
+    {
+        *("authorization", "x-api-key", "x-goog-api-key", "api-key", "host"),
+        *("content-length", "content-type", "accept-encoding", "connection"),
+        *("transfer-encoding", "anthropic-version"),
+    }
+)
+_OWN_FIELDS = frozenset(
+    {
+        *("model", "messages", "contents", "system", "stream", "stream_options"),
+        *("max_tokens", "max_completion_tokens", "response_format", "output_config"),
+    }
+)
 
 _OTHER_NAMES = {
     "api_key": "key",
@@ -154,6 +172,64 @@ def check_whole(field: str, most: int) -> Callable[[Any], int]:
     return check
 
 
+def check_models(given: Any) -> tuple[str, ...]:
+    """Return the names of the models that a key serves."""
+    is_list = isinstance(given, list) and bool(given) and len(given) <= MOST_ENTRIES
+    if not is_list or not all(map(_is_short_text, given)):
+        raise ValueError(
+            'models must be a list of names, as models = ["gpt-5.5", "llama*"]'
+        )
+    return tuple(given)
+
+
+def check_headers(given: Any) -> tuple[tuple[str, str], ...]:
+    """Return headers by name; the key itself is not one of them."""
+    example = 'headers must be a table of texts, as headers = { x-team = "search" }'
+    if not isinstance(given, dict) or len(given) > MOST_ENTRIES:
+        raise ValueError(example)
+    for name, value in given.items():
+        if not _HEADER.fullmatch(name) or not _is_short_text(value):
+            raise ValueError(example)
+        if not value.isascii():
+            raise ValueError(example)
+        if name.lower() in _OWN_HEADERS:
+            raise ValueError(
+                f"headers must not have {name.lower()}, which AgentOS sets; give the key"
+                " as key"
+            )
+    return tuple(given.items())
+
+
+def check_body(given: Any) -> str:
+    """Return the fields to add to the body of a request, as JSON."""
+    example = "body must be a table of what JSON can hold, as body = { top_k = 20 }"
+    if not isinstance(given, dict):
+        raise ValueError(example)
+    own = sorted(_OWN_FIELDS & given.keys())
+    if own:
+        raise ValueError(f"body must not have {own[0]}, which AgentOS sets")
+    try:
+        text = json.dumps(given, allow_nan=False)
+    except (TypeError, ValueError):
+        raise ValueError(example) from None
+    if len(text) > LONGEST_KEY:
+        raise ValueError(f"body must not be over {LONGEST_KEY:,} characters long")
+    return text
+
+
+def check_version(given: Any) -> str:
+    """Return the version of an API."""
+    if not isinstance(given, str) or not _VERSION.fullmatch(given):
+        raise ValueError("api_version must be a text such as v1beta or 2025-04-01")
+    return given
+
+
+def _is_short_text(given: Any) -> bool:
+    return (
+        isinstance(given, str) and 0 < len(given) <= LONGEST_KEY and given.isprintable()
+    )
+
+
 _LIMITS: _Checks = {
     name: check_whole(name, MOST_PER_MINUTE)
     for name in ("requests_per_minute", "tokens_per_minute")
@@ -164,6 +240,10 @@ KEY_FIELDS: _Checks = {
     "group": check_name,
     "max_parallel": check_whole("max_parallel", MOST_PARALLEL),
     "base_url": check_base_url,
+    "models": check_models,
+    "headers": check_headers,
+    "body": check_body,
+    "api_version": check_version,
     **_LIMITS,
 }
 GROUP_FIELDS: _Checks = {
@@ -195,6 +275,10 @@ def make_key(fields: _Fields, source: str) -> Key:
         base_url=base_url,
         requests_per_minute=checked.get("requests_per_minute", 0),
         tokens_per_minute=checked.get("tokens_per_minute", 0),
+        models=checked.get("models", ()),
+        headers=checked.get("headers", ()),
+        body=checked.get("body", ""),
+        api_version=checked.get("api_version", ""),
         source=source,
     )
 

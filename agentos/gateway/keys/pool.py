@@ -23,6 +23,7 @@ from agentos.gateway.keys.choice import (
     Hopeless,
     Wait,
     choose,
+    describe_unserved,
     group_name,
     model_name,
 )
@@ -35,11 +36,9 @@ from agentos.usage import NOTHING
 EXHAUSTED = "Credential pool exhausted. Pausing all workflows..."
 MINUTE = 60.0
 LOOK_EVERY = 0.5
-"""Seconds between two looks of a waiting call for new keys and for the end of a rest
-by another process.
-"""
+"""Seconds between two polls for new keys or for the end of a rest."""
 LOOK_OFTEN = 0.02
-"""The same while keys are merely busy; other processes send no notice."""
+"""The same while keys are merely busy: other processes send no notification."""
 SAY_EVERY = 60.0
 LATE = 0.01
 SLACK = 0.05
@@ -83,7 +82,7 @@ class Pool:
         self._lines: dict[_Pair, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._waiting: dict[int, str] = {}
         self._changed = asyncio.Event()
-        self._standings: dict[str, QuotaState] = {}
+        self._states: dict[str, QuotaState] = {}
         self._pauses: dict[str, float] = {}
         self._reduced: dict[str, int] = {}
         self._no_access: dict[_Pair, str] = {}
@@ -101,16 +100,27 @@ class Pool:
         return self._keys.get(provider, [])
 
     async def lease(
-        self, provider: str, model: str, tokens: int, label: str, *, output: int = 0
+        self,
+        provider: str,
+        model: str,
+        tokens: int,
+        label: str,
+        *,
+        output: int = 0,
+        group: str = "",
     ) -> Lease:
         """Wait for a key for a call of so many expected tokens, including its output."""
         if not self._keys_of(provider):
             return Lease()
-        request = KeyRequest(provider, model, tokens, output)
+        request = KeyRequest(provider, model, tokens, output, group)
         started = self._clock()
         line = self._lines[provider, model]
         caller = id(asyncio.current_task())
         self._waiting[caller] = label
+        # Calls wait in two lines. In this process the lock lets one call for a model at
+        # a time ask the database, in order of arrival; among processes the ticket
+        # decides. Without the first every waiting call would poll, without the second a
+        # busy process could starve another.
         try:
             async with line:
                 while True:
@@ -276,7 +286,7 @@ class Pool:
         for provider, keys in providers:
             usable = []
             for name in {group_name(key) for key in keys}:
-                state = self._standings.get(name, QuotaState())
+                state = self._states.get(name, QuotaState())
                 if state.is_usable(self._clock()):
                     usable.append(state)
             if len(usable) >= 2:
@@ -323,6 +333,11 @@ class Pool:
                     pass
 
     def _try(self, request: KeyRequest, ticket: int) -> tuple[Decision, int]:
+        """Try once to get a key; return the decision, and the ticket to try again with.
+
+        Only the first ticket in line may choose, and choosing and leasing are one
+        transaction, so no key is lent to more calls than it allows.
+        """
         provider = request.provider
         names = self._names.get(provider, "")
         line = f"{provider}:{request.model} {names}"
@@ -342,7 +357,7 @@ class Pool:
                 ticket = 0
             for name in {group_name(key) for key in self._keys_of(provider)}:
                 state = shared.quota_state(name)
-                self._standings[name] = state
+                self._states[name] = state
         return decision, ticket
 
     def _choose(self, shared: PoolTransaction, request: KeyRequest) -> Decision:
@@ -352,7 +367,11 @@ class Pool:
         barred = []
         allowed = []
         has_living = False
-        for key in self._keys_of(request.provider):
+        keys = self._keys_of(request.provider)
+        serving = [key for key in keys if key.serves(model)]
+        if not serving:
+            return Hopeless(describe_unserved(request.provider, model))
+        for key in serving:
             pair = (key.fingerprint, model)
             if pair in self._no_access:
                 barred.append(pair)
@@ -387,7 +406,7 @@ class Pool:
 
     def _keep(self, shared: PoolTransaction, name: str, state: QuotaState) -> None:
         shared.set_quota_state(name, state)
-        self._standings[name] = state
+        self._states[name] = state
 
     def _look_for_new_keys(self) -> bool:
         """Reload the key file if it was edited; return whether it has new keys."""

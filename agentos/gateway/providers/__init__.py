@@ -17,14 +17,21 @@ from agentos.gateway.providers.messages import Message as Message
 from agentos.gateway.providers.messages import Speaker as Speaker
 from agentos.gateway.providers.messages import as_text
 from agentos.gateway.providers.messages import ask_once as ask_once
+from agentos.gateway.providers.messages import is_single as is_single
 from agentos.gateway.providers.records import BUILT_IN, OFFLINE
 from agentos.gateway.providers.records import ProviderRecord as ProviderRecord
+from agentos.gateway.roles import role_of
 from agentos.usage import RateHeaders, Usage
 
 on_sending: ContextVar[Callable[[], None]] = ContextVar(
     "on_sending", default=lambda: None
 )
 """Called when a request is sent over the network, which an SDK may delay."""
+
+on_note: ContextVar[Callable[[str], None]] = ContextVar(
+    "on_note", default=lambda _: None
+)
+"""Called with what the user should know about a call that continues."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +73,13 @@ class Request:
     """Name of the JSON schema of the answer; empty for Markdown."""
     max_output_tokens: int = 32_000
     """Limit of the answer, including thinking; the budget reserves this much."""
+    effort: str = ""
+    """How much the model is to think, in the provider's own words; empty for its
+    default.
+    """
+    thinking: int = 0
+    """Tokens that the model may think for, 0 for its default."""
+    temperature: float | None = None
     first_byte_timeout: float = 600.0
     """Seconds of silence before the first part of the answer that end the call."""
     idle_timeout: float = 120.0
@@ -73,8 +87,8 @@ class Request:
 
     @property
     def role(self) -> str:
-        """Role that is asked: `reviewer` or `drafter`."""
-        return "reviewer" if self.purpose.endswith(".review") else "drafter"
+        """The role that is asked."""
+        return role_of(self.purpose.rpartition(".")[2])
 
     @property
     def prompt(self) -> str:
@@ -107,6 +121,12 @@ class Credential:
     secret: str = field(repr=False)
     base_url: str = ""
     """Address to use instead of the provider's own."""
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """Headers to send too."""
+    body: str = ""
+    """A JSON object whose fields the body of the request has too."""
+    api_version: str = ""
+    """Version of the API instead of the usual one."""
 
 
 class Provider(Protocol):

@@ -8,8 +8,9 @@ is remembered, so that each server refuses each parameter once.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any
 
 from agentos.errors import FailureCause, ProviderError
@@ -20,14 +21,44 @@ ErrorObject = Mapping[str, Any]
 SHORTEST_OUTPUT = 256
 """Smallest useful output limit, in tokens."""
 
+
+class Option(StrEnum):
+    """A part of a request that is left out when a server refuses it."""
+
+    EFFORT = "effort"
+    THINKING = "thinking budget"
+    TEMPERATURE = "temperature"
+    CACHE = "cache breakpoints"
+    SCHEMA = "answer schema"
+    STREAM_OPTIONS = "stream options"
+
+
 _LIMIT_NAMES = ("max_completion_tokens", "max_tokens")
 _LIMIT_WORDS = (*_LIMIT_NAMES, "max_output_tokens", "maxOutputTokens")
-_SCHEMA_WORDS = (
-    *("response_format", "json_schema", "output_config", "output_format"),
-    *("response_json_schema", "responseJsonSchema", "response_schema", "guided_json"),
+_OPTION_WORDS: Mapping[Option, tuple[str, ...]] = {
+    # The effort comes before the schema: Anthropic has both in one object.
+    Option.EFFORT: ("effort", "thinking_level", "thinkingLevel", "output_config: "),
+    Option.TEMPERATURE: ("temperature",),
+    Option.THINKING: ("thinking", "budget_tokens"),
+    Option.CACHE: ("cache_control",),
+    Option.SCHEMA: (
+        *("response_format", "json_schema", "output_config", "output_format"),
+        *("response_json_schema", "responseJsonSchema", "response_schema"),
+        *("guided_json",),
+    ),
+    Option.STREAM_OPTIONS: ("stream_options", "include_usage"),
+}
+_VAGUE_ORDER = (
+    Option.SCHEMA,
+    Option.STREAM_OPTIONS,
+    Option.CACHE,
+    Option.EFFORT,
+    Option.THINKING,
+    Option.TEMPERATURE,
 )
-_STREAM_WORDS = ("stream_options", "include_usage")
-_ALL_WORDS = (*_LIMIT_WORDS, *_SCHEMA_WORDS, *_STREAM_WORDS)
+"""What is left out first when a server does not say what it refuses: what servers
+support least.
+"""
 _NUMBER = re.compile(r"\d[\d,_]*")
 _CONTEXT = re.compile(
     r"context (?:length|limit|size|window)\D{0,24}(\d[\d,_]*)", re.IGNORECASE
@@ -73,7 +104,9 @@ class Complaint:
     @property
     def blames_something(self) -> bool:
         """Whether it is about anything that could be omitted or changed."""
-        return bool(self.parameter) or self.blames(_ALL_WORDS)
+        if self.parameter or self.blames(_LIMIT_WORDS):
+            return True
+        return any(self.blames(words) for words in _OPTION_WORDS.values())
 
     def allowed_output(self, asked: int) -> int:
         """Return the longest answer that the server allows, 0 when it is not about
@@ -118,8 +151,8 @@ class Terms:
     """Whether it is a compatible server, which may refuse a parameter without naming
     it.
     """
-    takes_schema: bool = True
-    takes_stream_options: bool = True
+    refused: frozenset[Option] = frozenset()
+    """What it has refused, and is no longer sent."""
     most_output: int = 0
     """Tokens of the longest answer that the model gives, 0 while unknown."""
     context: int = 0
@@ -134,11 +167,15 @@ class Terms:
             limit = min(limit, self.context - prompt)
         return limit
 
+    def takes(self, option: Option) -> bool:
+        """Return whether the server has not refused an option."""
+        return option not in self.refused
+
     def after(
-        self, complaint: Complaint, asked: int, *, has_schema: bool = True
+        self, complaint: Complaint, asked: int, sent: Collection[Option]
     ) -> Terms:
-        """Return the terms to try after a refusal; the same when they are not the
-        cause.
+        """Return the terms to try after a refusal of a request with these options; the
+        same when they are not the cause.
         """
         if complaint.is_about_context:
             context = complaint.context or self.context
@@ -147,12 +184,10 @@ class Terms:
         if allowed:
             return replace(self, most_output=allowed)
         is_vague = self.is_lookalike and not complaint.blames_something
-        blames_schema = is_vague or complaint.blames(_SCHEMA_WORDS)
-        if has_schema and self.takes_schema and blames_schema:
-            return replace(self, takes_schema=False)
-        blames_stream = is_vague or complaint.blames(_STREAM_WORDS)
-        if self.takes_stream_options and blames_stream:
-            return replace(self, takes_stream_options=False)
+        for option in _VAGUE_ORDER if is_vague else _OPTION_WORDS:
+            is_blamed = is_vague or complaint.blames(_OPTION_WORDS[option])
+            if is_blamed and option in sent and self.takes(option):
+                return replace(self, refused=self.refused | {option})
         blames_limit = is_vague or complaint.blames(_LIMIT_NAMES)
         if self.limit_name and blames_limit:
             other = 1 - _LIMIT_NAMES.index(self.limit_name)

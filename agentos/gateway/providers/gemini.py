@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from agentos.gateway.providers import Provider, Request, Speaker
+from agentos.gateway.providers import Credential, Provider, Request, Speaker
+from agentos.gateway.providers.complaints import Option, Terms
 from agentos.gateway.providers.streaming import (
+    Fields,
     Line,
     SdkProvider,
     Service,
@@ -16,9 +20,6 @@ from agentos.gateway.providers.streaming import (
     require_model,
 )
 from agentos.usage import Usage
-
-if TYPE_CHECKING:
-    from agentos.gateway.providers.complaints import Terms
 
 _BLOCKED = frozenset(
     {"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"}
@@ -37,7 +38,7 @@ def create(model: str) -> Provider:
     )
 
 
-def _make_client(sdk: Any, secret: str, base_url: str, http_client: Any) -> Any:
+def _make_client(sdk: Any, access: Credential, http_client: Any) -> Any:
     """Create a client that no environment variable can redirect to Vertex, to a replay
     or to another key.
 
@@ -46,9 +47,10 @@ def _make_client(sdk: Any, secret: str, base_url: str, http_client: Any) -> Any:
     """
     httpx2 = import_module("httpx2")
     options = sdk.types.HttpOptions(
-        base_url=base_url or None,
+        base_url=access.base_url or None,
         # Only this version has the newest models and names that end in `-latest`.
-        api_version="v1beta",
+        api_version=access.api_version or "v1beta",
+        headers=dict(access.headers),
         httpx_async_client=http_client,
         httpx_client=httpx2.Client(transport=httpx2.BaseTransport()),
         retry_options=sdk.types.HttpRetryOptions(attempts=1),
@@ -57,7 +59,7 @@ def _make_client(sdk: Any, secret: str, base_url: str, http_client: Any) -> Any:
         client_mode=None, replays_directory=None, replay_id=None
     )
     return sdk.Client(
-        vertexai=False, api_key=secret, http_options=options, debug_config=debug
+        vertexai=False, api_key=access.secret, http_options=options, debug_config=debug
     )
 
 
@@ -66,9 +68,12 @@ class GeminiProvider(SdkProvider):
 
     normal_ends = frozenset({"STOP"})
     cut_ends = frozenset({"MAX_TOKENS"})
+    options = frozenset(
+        {Option.SCHEMA, Option.EFFORT, Option.THINKING, Option.TEMPERATURE}
+    )
 
     async def open_stream(
-        self, client: Any, request: Request, terms: Terms, limit: int
+        self, client: Any, request: Request, terms: Terms, limit: int, extra: Fields
     ) -> Any:
         """Send a request on these terms and return the stream of its answer."""
         # Both automatic features would send additional paid requests.
@@ -78,11 +83,22 @@ class GeminiProvider(SdkProvider):
             "automatic_continuation": False,
         }
         schema = find_schema(request)
-        if schema and terms.takes_schema:
+        if schema and terms.takes(Option.SCHEMA):
             config |= {
                 "response_mime_type": "application/json",
                 "response_json_schema": schema,
             }
+        thinking: dict[str, Any] = {}
+        if request.effort and terms.takes(Option.EFFORT):
+            thinking["thinking_level"] = request.effort
+        if request.thinking and terms.takes(Option.THINKING):
+            thinking["thinking_budget"] = request.thinking
+        if thinking:
+            config["thinking_config"] = thinking
+        if request.temperature is not None and terms.takes(Option.TEMPERATURE):
+            config["temperature"] = request.temperature
+        if extra:
+            config["http_options"] = {"extra_body": extra}
         contents = []
         for message in request.messages:
             if message.speaker is Speaker.SYSTEM:
@@ -90,9 +106,13 @@ class GeminiProvider(SdkProvider):
                 continue
             role = "model" if message.speaker is Speaker.ASSISTANT else "user"
             contents.append({"role": role, "parts": [{"text": message.text}]})
-        return await client.aio.models.generate_content_stream(
+        stream = await client.aio.models.generate_content_stream(
             model=self._model, contents=contents, config=config
         )
+        # The SDK sends the request when the first chunk is asked for; a refusal has to
+        # arrive here, where the request can be adapted.
+        first = await anext(stream, None)
+        return _continue(first, stream)
 
     async def list_models(self, client: Any) -> tuple[list[str], bool]:
         """Return the name of the first model, and whether there are more."""
@@ -111,6 +131,14 @@ class GeminiProvider(SdkProvider):
             _take_candidate(chunk.candidates[0], answer)
         if chunk.usage_metadata:
             answer.count(_read_usage(chunk.usage_metadata))
+
+
+async def _continue(first: Any, stream: AsyncGenerator[Any]) -> AsyncGenerator[Any]:
+    async with aclosing(stream):
+        if first is not None:
+            yield first
+        async for chunk in stream:
+            yield chunk
 
 
 def _read_usage(usage: Any) -> Usage:

@@ -8,9 +8,10 @@ import math
 from typing import Any
 from urllib.parse import urlsplit
 
-from agentos.gateway.providers import Provider, Request
-from agentos.gateway.providers.complaints import Terms
+from agentos.gateway.providers import Credential, Provider, Request
+from agentos.gateway.providers.complaints import Option, Terms
 from agentos.gateway.providers.streaming import (
+    Fields,
     Line,
     SdkProvider,
     Service,
@@ -41,12 +42,17 @@ def create(model: str) -> Provider:
     )
 
 
-def _make_client(sdk: Any, secret: str, base_url: str, http_client: Any) -> Any:
+def _make_client(sdk: Any, access: Credential, http_client: Any) -> Any:
+    query = {}
+    if access.api_version:
+        query["api-version"] = access.api_version
     client = sdk.AsyncOpenAI(
-        api_key=secret,
-        base_url=base_url or None,
+        api_key=access.secret,
+        base_url=access.base_url or None,
         max_retries=0,
         http_client=http_client,
+        default_headers=dict(access.headers),
+        default_query=query,
     )
     # Accessing these imports more modules, which must not happen on the event loop.
     _ = client.chat.completions, client.models
@@ -59,18 +65,25 @@ class OpenAIProvider(SdkProvider):
     # Some compatible servers use the second names.
     normal_ends = frozenset({"stop", "eos_token"})
     cut_ends = frozenset({"length", "model_length"})
+    options = frozenset(
+        {Option.SCHEMA, Option.STREAM_OPTIONS, Option.EFFORT, Option.TEMPERATURE}
+    )
 
     async def open_stream(
-        self, client: Any, request: Request, terms: Terms, limit: int
+        self, client: Any, request: Request, terms: Terms, limit: int, extra: Fields
     ) -> Any:
         """Send a request on these terms and return the stream of its answer."""
         options: dict[str, Any] = {terms.limit_name: limit}
         schema = find_schema(request)
-        if schema and terms.takes_schema:
+        if schema and terms.takes(Option.SCHEMA):
             form = {"name": request.schema, "strict": True, "schema": schema}
             options["response_format"] = {"type": "json_schema", "json_schema": form}
-        if terms.takes_stream_options:
+        if terms.takes(Option.STREAM_OPTIONS):
             options["stream_options"] = {"include_usage": True}
+        if request.effort and terms.takes(Option.EFFORT):
+            options["reasoning_effort"] = request.effort
+        if request.temperature is not None and terms.takes(Option.TEMPERATURE):
+            options["temperature"] = request.temperature
         messages = [
             {"role": message.speaker, "content": message.text}
             for message in request.messages
@@ -79,6 +92,7 @@ class OpenAIProvider(SdkProvider):
             model=self._model,
             messages=messages,
             stream=True,
+            extra_body=extra or None,
             **options,
         )
 

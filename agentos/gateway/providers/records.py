@@ -38,6 +38,10 @@ class ProviderRecord:
     """Whether servers at another address may do without a key."""
     price_id: str = ""
     """The provider in `genai-prices` that its calls are priced as."""
+    cache_write_percent: int = 100
+    """What input that is written to the cache costs, in percent of other input, where
+    a price does not say it.
+    """
     free_because: str = ""
     """Why its calls cost nothing; with a key, a `price_id` counts instead. Without any
     keys, they are free anyway.
@@ -75,6 +79,7 @@ _RECORDS = (
         key_shape=SK_SHAPE,
         base_url_variable="ANTHROPIC_BASE_URL",
         price_id="anthropic",
+        cache_write_percent=125,
         other_names=("claude",),
     ),
     ProviderRecord(
@@ -96,6 +101,7 @@ _RECORDS = (
         key_shape=SK_SHAPE,
         # With a key of ours, Anthropic bills the command.
         price_id="anthropic",
+        cache_write_percent=125,
         extra="anthropic",
         free_because="paid for by the login of claude itself",
     ),

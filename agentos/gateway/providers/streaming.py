@@ -5,6 +5,7 @@ assembled from a stream.
 from __future__ import annotations
 
 import asyncio
+import json
 import ssl
 import threading
 import time
@@ -23,9 +24,15 @@ from agentos.gateway.providers import (
     Credential,
     ProviderRecord,
     Request,
+    on_note,
 )
 from agentos.gateway.providers.classify import CallInfo, clean_words
-from agentos.gateway.providers.complaints import SHORTEST_OUTPUT, Terms, too_long_prompt
+from agentos.gateway.providers.complaints import (
+    SHORTEST_OUTPUT,
+    Option,
+    Terms,
+    too_long_prompt,
+)
 from agentos.gateway.providers.finding import find_record
 from agentos.gateway.providers.rate_headers import read_rate_headers
 from agentos.gateway.providers.tokens import least_tokens
@@ -36,7 +43,7 @@ from agentos.usage import NOTHING, Consumed, RateHeaders, Usage
 if TYPE_CHECKING:
     from agentos.gateway.providers.connection import Exchange
 
-MOST_TERMS = 5
+MOST_TERMS = 8
 """Maximum number of different terms to try with a server that refuses each."""
 CHARACTERS_A_TOKEN = 3
 """Used for an estimate that is too high rather than too low."""
@@ -44,6 +51,7 @@ ANSWER_LIMIT = 4_000_000
 _MOST_TOKENS = 10**12
 _SCHEMAS: Mapping[str, dict[str, Any]] = {"verdict": VERDICT_SCHEMA}
 
+Fields = Mapping[str, Any]
 Result = TypeVar("Result")
 
 
@@ -70,9 +78,9 @@ class Service:
         return environment().get(self.record.base_url_variable, "").strip()
 
 
-MakeClient = Callable[[Any, str, str, Any], Any]
-"""Creates a client from the SDK's module, the key, the base URL and an HTTP client, and
-imports all it needs.
+MakeClient = Callable[[Any, Credential, Any], Any]
+"""Creates a client from the SDK's module, the key with its address and an HTTP client,
+and imports all it needs.
 """
 
 
@@ -119,7 +127,7 @@ class Line:
     def __init__(self, service: Service, make_client: MakeClient) -> None:
         self.service = service
         self._make_client = make_client
-        self._clients: dict[tuple[str, str], Any] = {}
+        self._clients: dict[Credential, Any] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._verify: ssl.SSLContext | None = None
         self._opening = threading.Lock()
@@ -134,11 +142,11 @@ class Line:
         """Call `question` with the key's client; nothing of the SDK stays open or
         attached to an error.
         """
-        secret, base_url = self._access(credential)
-        client = await self._client(secret, base_url)
+        access = self._access(credential)
+        client = await self._client(access)
         connection = import_module("agentos.gateway.providers.connection")
         exchange = connection.Exchange(
-            CallInfo(self.service.name, model, secret), SilenceWatch(patience)
+            CallInfo(self.service.name, model, access.secret), SilenceWatch(patience)
         )
         token = connection.current_exchange.set(exchange)
         try:
@@ -157,7 +165,7 @@ class Line:
     async def prepare(self, credentials: Sequence[Credential]) -> None:
         """Load the SDK and create a client for each key."""
         for credential in credentials:
-            await self._client(*self._access(credential))
+            await self._client(self._access(credential))
 
     async def close(self) -> None:
         """Close all kept connections."""
@@ -172,7 +180,8 @@ class Line:
             base_url = credential.base_url.strip()
         return base_url or self.service.base_url
 
-    def _access(self, credential: Credential | None) -> tuple[str, str]:
+    def _access(self, credential: Credential | None) -> Credential:
+        """Return the key and address of a call, or raise `ProviderError`."""
         base_url = self.address_of(credential)
         secret = credential.secret.strip() if credential else ""
         if not secret and base_url:
@@ -194,18 +203,18 @@ class Line:
                 f" {clean_words(base_url, secret, 100)!r}: check the base URL",
                 cause=FailureCause.BAD_REQUEST,
             )
-        return secret, base_url
+        return replace(credential or Credential(""), secret=secret, base_url=base_url)
 
-    async def _client(self, secret: str, base_url: str) -> Any:
+    async def _client(self, access: Credential) -> Any:
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             # Connections belong to the loop that opened them.
             self._clients, self._loop = {}, loop
         clients = self._clients
-        if (secret, base_url) not in clients:
+        if access not in clients:
             failure = None
             try:
-                await loop.run_in_executor(None, self._open, clients, secret, base_url)
+                await loop.run_in_executor(None, self._open, clients, access)
             except ImportError as error:
                 failure = self._explain(error)
             # What an SDK raises for an address that it cannot use is not documented.
@@ -217,25 +226,27 @@ class Line:
                 )
             if failure:
                 raise failure
-        return clients[secret, base_url][0]
+        return clients[access][0]
 
-    def _open(
-        self, clients: dict[tuple[str, str], Any], secret: str, base_url: str
-    ) -> None:
+    def _open(self, clients: dict[Credential, Any], access: Credential) -> None:
         """Import the SDK and create a client unless another call did; takes seconds, so
         never on the event loop.
         """
         with self._opening:
-            if (secret, base_url) in clients:
+            if access in clients:
                 return
             sdk = import_module(self.service.module)
             connection = import_module("agentos.gateway.providers.connection")
             self._verify = self._verify or ssl_context()
             service = self.service
-            edge = connection.Edge(secret, service.key_header, service.key_prefix)
-            http_client = connection.make_http_client(edge, self._verify, base_url)
-            clients[secret, base_url] = (
-                self._make_client(sdk, secret, base_url, http_client),
+            edge = connection.Edge(
+                access.secret, service.key_header, service.key_prefix
+            )
+            http_client = connection.make_http_client(
+                edge, self._verify, access.base_url
+            )
+            clients[access] = (
+                self._make_client(sdk, access, http_client),
                 http_client,
             )
 
@@ -259,6 +270,8 @@ class SdkProvider(ABC):
     """Stop reasons of a complete answer."""
     cut_ends: frozenset[str]
     """Stop reasons of an answer that reached its limit."""
+    options: frozenset[Option]
+    """What its requests can contain and a server may refuse."""
 
     def __init__(self, model: str, line: Line) -> None:
         self._model = model
@@ -276,9 +289,11 @@ class SdkProvider(ABC):
 
     @abstractmethod
     async def open_stream(
-        self, client: Any, request: Request, terms: Terms, limit: int
+        self, client: Any, request: Request, terms: Terms, limit: int, extra: Fields
     ) -> Any:
-        """Send a request on these terms and return the stream of its answer."""
+        """Send a request on these terms, with extra fields in its body, and return the
+        stream of its answer.
+        """
 
     @abstractmethod
     def take(self, chunk: Any, answer: StreamedAnswer) -> None:
@@ -337,6 +352,7 @@ class SdkProvider(ABC):
         address = self._line.address_of(credential)
         terms = self._terms.get(address) or self._first_terms(address)
         prompt = self._estimate(request, terms)
+        extra = json.loads(credential.body) if credential and credential.body else {}
         tried: list[tuple[Terms, int]] = []
         first_refusal: Exception | None = None
         while (terms, prompt) not in tried and len(tried) < MOST_TERMS:
@@ -346,7 +362,7 @@ class SdkProvider(ABC):
                 raise too_long_prompt(self._model, prompt, terms.context)
             exchange.answer = StreamedAnswer(exchange.asked, limit)
             try:
-                stream = await self.open_stream(client, request, terms, limit)
+                stream = await self.open_stream(client, request, terms, limit, extra)
             # Whatever the SDK raises, the complaint in the response says more.
             except Exception as error:
                 complaint, exchange.complaint = exchange.complaint, None
@@ -354,7 +370,9 @@ class SdkProvider(ABC):
                     # Not about the terms, so this is the error to report.
                     raise
                 first_refusal = first_refusal or error
-                terms = terms.after(complaint, limit, has_schema=bool(request.schema))
+                sent = self.options & _chosen_options(request)
+                before, terms = terms, terms.after(complaint, limit, sent)
+                self._tell_left_out(terms.refused - before.refused)
                 prompt = complaint.prompt or prompt
                 continue
             self._terms[address] = terms
@@ -362,12 +380,35 @@ class SdkProvider(ABC):
         assert first_refusal is not None
         raise first_refusal
 
+    def _tell_left_out(self, refused: frozenset[Option]) -> None:
+        for option in refused & _CHOSEN_BY_USER:
+            on_note.get()(f"{self._model} does not take a {option}; asked without it")
+
     def _estimate(self, request: Request, terms: Terms) -> int:
         """Estimate the tokens of a prompt: too high, unless only a lower estimate fits."""
         guess = len(request.prompt) // CHARACTERS_A_TOKEN
         if terms.context and terms.context - guess < SHORTEST_OUTPUT:
             return least_tokens(request.prompt)
         return guess
+
+
+_CHOSEN_BY_USER = frozenset({Option.EFFORT, Option.THINKING, Option.TEMPERATURE})
+
+
+def _chosen_options(request: Request) -> set[Option]:
+    """Return the options of a request; stream options are part of each."""
+    chosen = {Option.STREAM_OPTIONS}
+    if request.schema:
+        chosen.add(Option.SCHEMA)
+    if request.effort:
+        chosen.add(Option.EFFORT)
+    if request.thinking:
+        chosen.add(Option.THINKING)
+    if request.temperature is not None:
+        chosen.add(Option.TEMPERATURE)
+    if any(message.breakpoints for message in request.messages):
+        chosen.add(Option.CACHE)
+    return chosen
 
 
 def ssl_context() -> ssl.SSLContext:
@@ -466,7 +507,7 @@ class StreamedAnswer:
             )
         return (
             f"the answer was cut at {self.max_tokens:,} tokens ({reason}); "
-            "raise drafter_output_limit or reviewer_output_limit"
+            "raise --output-limit"
         )
 
     def _clean(self, words: str) -> str:

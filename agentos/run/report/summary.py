@@ -11,6 +11,7 @@ from typing import Any
 
 from agentos.gateway.costs import RunCosts
 from agentos.item import Failure, Outcome, State
+from agentos.money import DOLLAR, format_dollars
 from agentos.run.report.rows import (
     COMPACT,
     COMPLETE,
@@ -209,6 +210,11 @@ class Summary:
             )
         if not costs.repeated and not costs.resent:
             parts.append("nothing was paid for twice")
+        if costs.cached_share:
+            share = f"{costs.cached_share:.0%} of the input came from caches"
+            if costs.saved > 0:
+                share += f", which saved {format_dollars(costs.saved)}"
+            parts.append(share)
         return f"Models: {'; '.join(parts)}."
 
     def resume_line(self) -> str:
@@ -379,6 +385,7 @@ class Summary:
                         "input_tokens": line.input_tokens,
                         "output_tokens": line.output_tokens,
                         "cached_tokens": line.cached_tokens,
+                        "saved_by_cache": line.saved / DOLLAR,
                         **line.cost.to_json(),
                     }
                     for (node, model), line in costs.lines.items()

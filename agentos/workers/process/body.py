@@ -154,7 +154,7 @@ def _asker(assignment: Assignment) -> Asker:
         assignment.repository,
         item.kind,
         item.id,
-        *assignment.config.models,
+        assignment.config.model_of,
     )
 
 

@@ -32,15 +32,22 @@ class PlainPool:
         return [key.credential for key in self._keys if key.provider == provider]
 
     async def lease(
-        self, provider: str, model: str, tokens: int, label: str, *, output: int = 0
+        self,
+        provider: str,
+        model: str,
+        tokens: int,
+        label: str,
+        *,
+        output: int = 0,
+        group: str = "",
     ) -> Lease:
         del label
         if not self.credentials(provider):
             return Lease()
-        request = KeyRequest(provider, model, tokens, output)
+        request = KeyRequest(provider, model, tokens, output, group)
         started = time.monotonic()
         async with self._lines[provider]:
-            while (key := self._choose(provider)) is None:
+            while (key := self._choose(request)) is None:
                 self._changed.clear()
                 # The end of a rest comes without a notice.
                 with suppress(TimeoutError):
@@ -79,11 +86,13 @@ class PlainPool:
     def close(self) -> None:
         self._used.clear()
 
-    def _choose(self, provider: str) -> Key | None:
-        own = [key for key in self._keys if key.provider == provider]
-        living = [key for key in own if key.fingerprint not in self._dead]
+    def _choose(self, request: KeyRequest) -> Key | None:
+        own = [key for key in self._keys if key.provider == request.provider]
+        serving = [key for key in own if key.serves(request.model)]
+        living = [key for key in serving if key.fingerprint not in self._dead]
         if not living:
             raise ProviderError("every key is refused", cause=FailureCause.AUTH)
+        living.sort(key=lambda key: key.group != request.group)
         for key in living:
             is_resting = self._resting.get(key.group, 0.0) > time.monotonic()
             if not is_resting and self._used[key.fingerprint] < key.max_parallel:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,37 @@ def test_the_credentials_of_a_provider_are_those_of_its_keys(open_pool: Open) ->
         assert pool.credentials("gemini") == [A.credential, B.credential]
 
     use(open_pool, A, B, steps=steps)
+
+
+def test_a_conversation_stays_with_its_group_while_that_has_room(
+    open_pool: Open,
+) -> None:
+    async def steps(pool: KeyPool) -> None:
+        for group, key in (("b", B), ("a", A), ("b", B)):
+            lease = await pool.lease("gemini", "m", 10, "LLD-1", group=group)
+            assert lease.key == key
+            pool.succeed(lease, ANSWER)
+        busy = await pool.lease("gemini", "m", 10, "LLD-1", group="b")
+        other = await pool.lease("gemini", "m", 10, "LLD-2", group="b")
+        assert (busy.key, other.key) == (B, A)
+
+    use(open_pool, A, B, steps=steps)
+
+
+def test_a_key_is_lent_only_for_models_that_it_serves(open_pool: Open) -> None:
+    small = replace(A, models=("small", "tiny-*"))
+    large = replace(B, models=("large",))
+
+    async def steps(pool: KeyPool) -> None:
+        for model, key in (("large", large), ("tiny-2", small), ("small", small)):
+            lease = await pool.lease("gemini", model, 10, "LLD-1")
+            assert lease.key == key
+            pool.succeed(lease, ANSWER)
+        with pytest.raises(ProviderError) as refused:
+            await pool.lease("gemini", "tiny", 10, "LLD-1")
+        assert refused.value.cause is FailureCause.AUTH
+
+    use(open_pool, small, large, steps=steps)
 
 
 def end_well(pool: KeyPool, lease: Lease) -> None:

@@ -49,7 +49,13 @@ def key(
     name: str, group: str = "", *, parallel: int = 8, requests: int = 0, tokens: int = 0
 ) -> Key:
     return Key(
-        "gemini", f"secret-{name}", group or name, parallel, "", requests, tokens, name
+        "gemini",
+        f"secret-{name}",
+        group or name,
+        parallel,
+        requests_per_minute=requests,
+        tokens_per_minute=tokens,
+        source=name,
     )
 
 

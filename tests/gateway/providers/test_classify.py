@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from agentos.errors import FailureCause, ProviderError
 from agentos.gateway.providers.classify import CallInfo, classify, clean_words
-from agentos.gateway.providers.complaints import Terms, read_complaint
+from agentos.gateway.providers.complaints import Option, Terms, read_complaint
 from agentos.gateway.providers.rate_headers import parse_duration, read_rate_headers
 from agentos.usage import RateHeaders
 from tests.gateway.providers.wires import (
@@ -512,7 +512,9 @@ TOO_LARGE = [
 
 @pytest.mark.parametrize("words", TOO_LARGE)
 def test_a_limit_that_is_too_large_is_no_wrong_parameter(words: str) -> None:
-    terms = Terms(limit_name="max_tokens").after(read_complaint({}, words), 32_000)
+    terms = Terms(limit_name="max_tokens").after(
+        read_complaint({}, words), 32_000, set(Option)
+    )
     assert terms == Terms(limit_name="max_tokens", most_output=16_384)
 
 
@@ -525,7 +527,7 @@ UNKNOWN_NAMES = [
 @pytest.mark.parametrize("words", UNKNOWN_NAMES)
 def test_the_digits_of_a_models_name_are_no_limit(words: str) -> None:
     terms = Terms(limit_name="max_tokens").after(
-        read_complaint({"param": "max_tokens"}, words), 32_000
+        read_complaint({"param": "max_tokens"}, words), 32_000, ()
     )
     assert terms == Terms(limit_name="max_completion_tokens")
 
@@ -540,12 +542,15 @@ def test_a_request_that_is_larger_than_a_minute_is_asked_for_shorter() -> None:
     )
     complaint = read_complaint({}, words)
     assert complaint.is_about_length
-    assert Terms().after(complaint, 32_000).most_output == 32_000 - 7_313
+    assert Terms().after(complaint, 32_000, set(Option)).most_output == 32_000 - 7_313
 
 
 def test_an_answer_that_there_is_money_for_is_asked_for() -> None:
     words = "This request requires more credits, or fewer max_tokens. You requested up to 32000, but can only afford 9000"
-    assert Terms().after(read_complaint({}, words), 32_000).most_output == 9_000
+    assert (
+        Terms().after(read_complaint({}, words), 32_000, set(Option)).most_output
+        == 9_000
+    )
 
 
 CONTEXTS = [
@@ -560,7 +565,7 @@ CONTEXTS = [
 @pytest.mark.parametrize("words", CONTEXTS)
 def test_a_context_that_is_full_leaves_what_is_left_for_the_answer(words: str) -> None:
     complaint = read_complaint({}, words)
-    terms = Terms(limit_name="max_tokens").after(complaint, 32_000)
+    terms = Terms(limit_name="max_tokens").after(complaint, 32_000, set(Option))
     assert terms == Terms(limit_name="max_tokens", context=8192)
     assert terms.output_limit(32_000, complaint.prompt) == 5192
 
@@ -578,7 +583,7 @@ def test_a_context_that_is_full_leaves_what_is_left_for_the_answer(words: str) -
             "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.",
             "limit_name",
         ),
-        ({"param": "response_format"}, "not supported", "takes_schema"),
+        ({"param": "response_format"}, "not supported", Option.SCHEMA),
         (
             {
                 "detail": [
@@ -586,17 +591,17 @@ def test_a_context_that_is_full_leaves_what_is_left_for_the_answer(words: str) -
                 ]
             },
             "no",
-            "takes_schema",
+            Option.SCHEMA,
         ),
         (
             {"detail": [{"loc": ["body", "stream_options"], "msg": "no"}]},
             "no",
-            "takes_stream_options",
+            Option.STREAM_OPTIONS,
         ),
         (
             {},
             "Unrecognized request argument supplied: stream_options",
-            "takes_stream_options",
+            Option.STREAM_OPTIONS,
         ),
     ],
 )
@@ -604,15 +609,14 @@ def test_a_parameter_that_is_not_known_is_asked_for_otherwise(
     error: dict[str, object], words: str, changed: str
 ) -> None:
     before = Terms(limit_name="max_tokens")
-    after = before.after(read_complaint(error, words), 32_000)
-    assert [
-        name
-        for name in ("limit_name", "takes_schema", "takes_stream_options")
-        if getattr(after, name) != getattr(before, name)
-    ] == [changed]
+    after = before.after(read_complaint(error, words), 32_000, set(Option))
+    changes: list[str] = [*after.refused]
+    if after.limit_name != before.limit_name:
+        changes.append("limit_name")
+    assert changes == [changed]
 
 
 def test_a_prompt_that_does_not_fit_is_not_asked_for_otherwise() -> None:
     words = "prompt is too long: 250000 tokens > 200000 maximum"
     terms = Terms(limit_name="max_tokens")
-    assert terms.after(read_complaint({}, words), 32_000) == terms
+    assert terms.after(read_complaint({}, words), 32_000, set(Option)) == terms

@@ -1405,6 +1405,19 @@ def test_the_genuine_command_is_a_plain_completion(
     ]
 
 
+def test_effort_and_thinking_reach_the_model_through_the_genuine_command(
+    stand_in: StandIn, claude: str
+) -> None:
+    answer, server = ask_genuine(
+        claude, GREETING, prompt=PROMPT, effort="low", thinking=2048
+    )
+    assert isinstance(answer, Completion)
+    [(_, body)] = server.requests
+    told = json.dumps([body.get("output_config"), body.get("thinking")])
+    assert '"low"' in told
+    assert "2048" in told or "adaptive" in told
+
+
 @pytest.mark.parametrize(
     "start",
     [

@@ -23,6 +23,7 @@ from agentos.gateway.providers import (
     Speaker,
     ask_once,
     create_provider,
+    on_note,
     parse_model_spec,
 )
 from agentos.gateway.providers.streaming import ANSWER_LIMIT
@@ -189,11 +190,11 @@ CONVERSATION = (
 )
 SENT: dict[str, dict[str, Any]] = {
     "anthropic": {
-        "system": "You review designs.",
+        "system": [{"type": "text", "text": "You review designs."}],
         "messages": [
-            {"role": "user", "content": "Judge this."},
-            {"role": "assistant", "content": "It is good."},
-            {"role": "user", "content": "Say it as JSON."},
+            {"role": "user", "content": [{"type": "text", "text": "Judge this."}]},
+            {"role": "assistant", "content": [{"type": "text", "text": "It is good."}]},
+            {"role": "user", "content": [{"type": "text", "text": "Say it as JSON."}]},
         ],
     },
     "gemini": {
@@ -1004,3 +1005,121 @@ def test_a_missing_sdk_names_the_extra(name: str) -> None:
     assert done.stdout.startswith("bad-request "), done.stderr
     assert f"pip install 'agentos[{name}]'" in done.stdout
     assert done.stdout.count("\n") == 1
+
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "anthropic": {
+        "output_config": {"effort": "high"},
+        "thinking": {"type": "enabled", "budget_tokens": 2048},
+        "temperature": 0.5,
+    },
+    "gemini": {
+        "generationConfig": {
+            "maxOutputTokens": 8000,
+            "temperature": 0.5,
+            "thinkingConfig": {"thinking_level": "HIGH", "thinking_budget": 2048},
+        }
+    },
+    "openai": {"reasoning_effort": "high", "temperature": 0.5},
+}
+CHOSEN = {
+    "effort": "high",
+    "thinking": 2048,
+    "temperature": 0.5,
+    "max_output_tokens": 8000,
+}
+
+
+@every_provider
+def test_effort_thinking_and_temperature_arrive_on_the_wire(name: str) -> None:
+    async def run() -> Any:
+        async with serving(stream(EVENTS[name]("{}"))) as server:
+            await complete(name, server, make_request(**CHOSEN))
+            return server.requests[0].json
+
+    sent = asyncio.run(run())
+    for part, expected in OPTIONS[name].items():
+        assert sent[part] == expected
+
+
+@every_provider
+def test_nothing_of_that_is_sent_unless_it_was_chosen(name: str) -> None:
+    async def run() -> Any:
+        async with serving(stream(EVENTS[name]("{}"))) as server:
+            await complete(name, server)
+            return server.requests[0].json
+
+    sent = str(asyncio.run(run()))
+    for word in ("effort", "thinking", "temperature", "cache_control"):
+        assert word not in sent
+
+
+REFUSED_OPTIONS = [
+    ("anthropic", "temperature", "`temperature` is deprecated for this model."),
+    ("anthropic", "thinking budget", "thinking.type: enabled is not supported"),
+    ("anthropic", "effort", "output_config.effort: Extra inputs are not permitted"),
+    ("gemini", "thinking budget", "Thinking budget is not supported: thinking_budget"),
+    ("gemini", "effort", "Thinking level is not supported: thinking_level"),
+    ("openai", "temperature", "Unsupported value: 'temperature' does not support 0.5"),
+    ("openai", "effort", "Unrecognized request argument supplied: reasoning_effort"),
+]
+
+
+@pytest.mark.parametrize(("name", "option", "words"), REFUSED_OPTIONS)
+def test_a_model_that_refuses_an_option_is_asked_without_it_once_and_it_is_said(
+    name: str, option: str, words: str
+) -> None:
+    refusals = {
+        "anthropic": claude_error("invalid_request_error", words),
+        "gemini": gemini_error(400, "INVALID_ARGUMENT", words),
+        "openai": openai_error("invalid_request_error", words),
+    }
+    said: list[str] = []
+    on_note.set(said.append)
+    answer = stream(EVENTS[name]("{}"))
+
+    async def run() -> list[Any]:
+        refusal = respond("400 Bad Request", refusals[name])
+        async with serving(refusal, answer, answer) as server:
+
+            async def ask_twice(provider: Any) -> None:
+                credential = Credential(KEY, address(name, server))
+                for _ in range(2):
+                    await provider.complete(make_request(**CHOSEN), credential)
+
+            await with_provider(name, ask_twice)
+            return [request.json for request in server.requests]
+
+    first, *others = asyncio.run(run())
+    word = {"effort": ("effort", "thinking_level"), "temperature": ("temperature",)}
+    looked_for = word.get(option, ("budget_tokens", "thinking_budget"))
+    assert any(each in str(first) for each in looked_for)
+    assert len(others) == 2
+    for sent in others:
+        assert not any(each in str(sent) for each in looked_for)
+    assert said == [f"{MODELS[name]} does not take a {option}; asked without it"]
+
+
+@every_provider
+def test_headers_body_and_api_version_of_a_key_arrive_on_the_wire(name: str) -> None:
+    async def run() -> Any:
+        async with serving(stream(EVENTS[name]("{}"))) as server:
+            credential = Credential(
+                KEY,
+                address(name, server),
+                headers=(("x-team", "search"),),
+                body='{"top_k": 20}',
+                api_version="2025-04-01",
+            )
+            await complete(name, server, credential=credential)
+            return server.requests[0]
+
+    sent = asyncio.run(run())
+    assert sent.headers["x-team"] == "search"
+    assert sent.json["top_k"] == 20
+    version = {
+        "anthropic": sent.headers.get("anthropic-version", ""),
+        "gemini": sent.path,
+        "openai": sent.path,
+    }
+    assert "2025-04-01" in version[name]

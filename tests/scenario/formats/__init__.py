@@ -39,6 +39,15 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
+class Block:
+    """A block of text of a request, and whether its end is marked for the cache."""
+
+    speaker: str
+    text: str = field(repr=False)
+    is_marked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """A request for a completion, whatever format it came in."""
 
@@ -58,6 +67,8 @@ class Call:
     """
     is_follow_up: bool = False
     """Whether this only brings the result of a tool, so that nothing new is asked."""
+    blocks: tuple[Block, ...] = field(repr=False, default=())
+    """The same text with the marks for the cache, in a format that has them."""
     prompt: str = field(repr=False, default="")
     purpose: str = "other"
     item: str = ""
@@ -108,6 +119,10 @@ class Usage:
 
     input_tokens: int
     output_tokens: int
+    cached_tokens: int = 0
+    """Input tokens that were read from the cache."""
+    written_tokens: int = 0
+    """Input tokens that were written to it."""
     is_cut: bool = False
     """Whether the answer ended at the most tokens that were asked for."""
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import zip_longest
 from typing import Any
 
 from tests.scenario.formats import (
+    Block,
     Call,
     Headers,
     HttpRequest,
@@ -26,6 +28,7 @@ from tests.scenario.formats import (
 from tests.scenario.script import Kind
 
 ORGANISATION = "0b3c2f1e-5a44-4d0c-9d0e-6a1f2b7c8d90"
+MOST_MARKS = 4
 ANSWER_TOOL = "StructuredOutput"
 """What the `claude` command offers when it is given a JSON schema."""
 _ERRORS = {
@@ -89,12 +92,21 @@ class Anthropic:
             return Refusal(Kind.BAD_REQUEST, message="model: Field required")
         if "max_tokens" not in body and request.path == "/v1/messages":
             return Refusal(Kind.BAD_REQUEST, message="max_tokens: Field required")
-        spoken = [
-            text
-            for message in body["messages"]
-            if isinstance(message, dict)
-            for text in _texts(message)
-        ]
+        blocks = [*_read_blocks("system", body.get("system"))]
+        for message in body["messages"]:
+            if isinstance(message, dict):
+                role = str(message.get("role"))
+                blocks += _read_blocks(role, message.get("content"))
+        if sum(block.is_marked for block in blocks) > MOST_MARKS:
+            return Refusal(
+                Kind.BAD_REQUEST,
+                message="A maximum of 4 blocks with cache_control may be provided.",
+            )
+        if any(not block.text.strip() for block in blocks):
+            return Refusal(
+                Kind.BAD_REQUEST,
+                message="messages: text content blocks must contain non-whitespace text",
+            )
         config = body.get("output_config")
         schema = body.get("output_format") or (
             config.get("format") if isinstance(config, dict) else None
@@ -108,7 +120,8 @@ class Anthropic:
             format=self.name,
             secret=self.find_secret(request),
             model=body["model"],
-            texts=(*collect_text(body.get("system")), *spoken),
+            texts=tuple(_join_cut(blocks)),
+            blocks=tuple(blocks),
             is_streamed=body.get("stream") is True,
             has_schema=bool(schema),
             max_tokens=whole_number(body.get("max_tokens")),
@@ -191,15 +204,8 @@ class Anthropic:
             else {"type": "text", "text": text}
         )
         content = [block] if text else []
-        return dump(
-            _message(
-                call,
-                content,
-                _reason(call, usage),
-                usage.input_tokens,
-                usage.output_tokens,
-            )
-        )
+        reason = _reason(call, usage)
+        return dump(_message(call, content, reason, usage, usage.output_tokens))
 
     def opening(self, call: Call, usage: Usage) -> bytes:
         """Return the events before the first text."""
@@ -208,7 +214,7 @@ class Anthropic:
             "index": 0,
             "content_block": _block(call),
         }
-        message = _message(call, [], None, usage.input_tokens, 1)
+        message = _message(call, [], None, usage, 1)
         return (
             _event("message_start", {"type": "message_start", "message": message})
             + _event("content_block_start", block)
@@ -228,10 +234,7 @@ class Anthropic:
     def closing(self, call: Call, usage: Usage) -> bytes:
         """Return the events after the last text."""
         ending = {"stop_reason": _reason(call, usage), "stop_sequence": None}
-        counts = {
-            "input_tokens": usage.input_tokens,
-            "output_tokens": usage.output_tokens,
-        }
+        counts = _count_input(usage) | {"output_tokens": usage.output_tokens}
         return (
             _event("content_block_stop", {"type": "content_block_stop", "index": 0})
             + _event(
@@ -246,8 +249,26 @@ class Anthropic:
         return b'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"del\n\n'
 
 
-def _texts(message: dict[str, Any]) -> list[str]:
-    return list(collect_text(message.get("content")))
+def _read_blocks(speaker: str, content: Any) -> Iterator[Block]:
+    if isinstance(content, str):
+        yield Block(speaker, content)
+        return
+    for block in content if isinstance(content, list) else ():
+        if isinstance(block, dict):
+            is_marked = bool(block.get("cache_control"))
+            for text in collect_text(block.get("text") or block.get("content")):
+                yield Block(speaker, text, is_marked)
+
+
+def _join_cut(blocks: Sequence[Block]) -> Iterator[str]:
+    """Yield texts; what was cut in two for the cache is one again."""
+    text = ""
+    for block, following in zip_longest(blocks, blocks[1:]):
+        text += block.text
+        is_cut = block.is_marked and following and following.speaker == block.speaker
+        if not is_cut:
+            yield text
+            text = ""
 
 
 def _brings_result(message: Any) -> bool:
@@ -272,13 +293,20 @@ def _reason(call: Call, usage: Usage) -> str:
     return "tool_use" if call.answer_tool else "end_turn"
 
 
+def _count_input(usage: Usage) -> dict[str, int]:
+    fresh = usage.input_tokens - usage.cached_tokens - usage.written_tokens
+    return {
+        "input_tokens": fresh,
+        "cache_creation_input_tokens": usage.written_tokens,
+        "cache_read_input_tokens": usage.cached_tokens,
+    }
+
+
 def _message(
-    call: Call, content: list[Any], reason: str | None, read: int, written: int
+    call: Call, content: list[Any], reason: str | None, usage: Usage, written: int
 ) -> dict[str, Any]:
-    usage = {
-        "input_tokens": read,
-        "cache_creation_input_tokens": 0,
-        "cache_read_input_tokens": 0,
+    counts = {
+        **_count_input(usage),
         "output_tokens": written,
         "service_tier": "standard",
     }
@@ -290,7 +318,7 @@ def _message(
         "content": content,
         "stop_reason": reason,
         "stop_sequence": None,
-        "usage": usage,
+        "usage": counts,
     }
 
 

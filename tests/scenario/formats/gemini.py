@@ -200,6 +200,7 @@ def _response(call: Call, text: str, usage: Usage | None) -> dict[str, Any]:
         candidate["finishReason"] = "MAX_TOKENS" if usage.is_cut else "STOP"
         response["usageMetadata"] = {
             "promptTokenCount": usage.input_tokens,
+            "cachedContentTokenCount": usage.cached_tokens,
             "candidatesTokenCount": usage.output_tokens,
             "totalTokenCount": usage.input_tokens + usage.output_tokens,
         }

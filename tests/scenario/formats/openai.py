@@ -239,10 +239,11 @@ def _delta(call: Call, delta: dict[str, Any], reason: str | None) -> bytes:
     return _chunk({**chunk, "usage": None} if call.wants_usage else chunk)
 
 
-def _usage(usage: Usage) -> dict[str, int]:
+def _usage(usage: Usage) -> dict[str, Any]:
     total = usage.input_tokens + usage.output_tokens
     return {
         "prompt_tokens": usage.input_tokens,
+        "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
         "completion_tokens": usage.output_tokens,
         "total_tokens": total,
     }

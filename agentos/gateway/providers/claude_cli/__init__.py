@@ -107,7 +107,11 @@ class ClaudeCliProvider(Provider):
         required = frozenset(schema.get("required", ())) if schema else None
         is_login = uses_login(self._environ, credential)
         transcript = Transcript(asked, request.max_output_tokens, required, is_login)
-        limit = {"CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(request.max_output_tokens)}
+        settings = {"CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(request.max_output_tokens)}
+        if request.thinking:
+            settings["MAX_THINKING_TOKENS"] = str(request.thinking)
+        if request.effort:
+            options.append(f"--effort={request.effort}")
         # A leading slash would make the prompt one of the command's own commands.
         prompt = request.prompt
         if prompt.startswith("/"):
@@ -115,7 +119,7 @@ class ClaudeCliProvider(Provider):
         patience = Patience.of(request)
         try:
             ending = await self._run(
-                options, limit, credential, prompt, patience, transcript
+                options, settings, credential, prompt, patience, transcript
             )
             return transcript.complete(ending)
         except ProviderError as error:
