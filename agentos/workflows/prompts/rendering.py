@@ -56,7 +56,8 @@ def load_prompt(package: str, name: str) -> Prompt:
     """Return a built-in prompt."""
     text = _read(package, "prompts", name)
     prompt = split_prompt(text)
-    undeclared = used_inputs(prompt.body) - prompt.inputs
+    used = used_inputs(prompt.body)
+    undeclared = used - prompt.inputs
     if undeclared:
         listed = ", ".join(sorted(undeclared))
         raise ValueError(f"prompt {package}/{name} uses undeclared inputs: {listed}")
@@ -190,10 +191,11 @@ def _enclose(name: str, text: str) -> str:
         return "(none)"
     shown = show_invisible(text)
     digest = _sha256(shown)
-    while digest[:24] in shown:
-        digest = _sha256(digest)
-    label = name.upper()
     mark = digest[:24]
+    while mark in shown:
+        digest = _sha256(digest)
+        mark = digest[:24]
+    label = name.upper()
     delimiter = f"{label}-{mark}"
     return f"<<<{delimiter}\n{shown}\n{delimiter}>>>"
 
