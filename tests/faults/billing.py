@@ -57,7 +57,7 @@ def measure(seed: int, count: int, folder: Path, items: int = ITEMS) -> Figures:
     }
     figures = Figures("billing", seed, count, begun)
     rng = random.Random(seed)
-    known = market.without_gc(items)
+    known = market.undisturbed(items)
     while figures.values["kills"] < count:
         figures.add("worlds")
         _torment(

@@ -13,7 +13,7 @@ import psutil
 
 from tests.faults import evidence
 from tests.faults.figures import Figures, main
-from tests.faults.scene import command, make_world, without_gc
+from tests.faults.scene import command, make_world, undisturbed
 from tests.support import Finished, World
 
 MOST = 1_900_000
@@ -123,7 +123,7 @@ def _check_clean(
         len(entries) == CLEAN and all(e["status"] == "approved" for e in entries),
         f"clean ones: {entries}",
     )
-    known = without_gc(issues, ROUNDS)
+    known = undisturbed(issues, ROUNDS)
     names = [f"LLD-{number:03d}.md" for number in range(first, issues + 1)]
     made = world.artefacts()
     for path, digest in known.items():

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.faults import evidence
 from tests.faults.figures import Figures, main
-from tests.faults.scene import command, make_world, without_gc
+from tests.faults.scene import command, make_world, undisturbed
 from tests.support import SIGINT, SIGKILL, World
 
 ITEMS = 6
@@ -25,7 +25,7 @@ def measure(seed: int, count: int, folder: Path) -> Figures:
         "damage_checkpoints", seed, count, {"cases": 0, "recovered": 0, "set_aside": 0}
     )
     rng = random.Random(seed)
-    known = without_gc(ITEMS)
+    known = undisturbed(ITEMS)
     worlds = 0
     while figures.values["cases"] < count:
         worlds += 1

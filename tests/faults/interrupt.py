@@ -15,8 +15,8 @@ from tests.faults.scene import (
     hold_a_worker,
     make_world,
     strike_moment,
+    undisturbed,
     wait_deserted,
-    without_gc,
 )
 from tests.support import SIGINT, World, ended_by
 
@@ -33,7 +33,7 @@ def measure(seed: int, count: int, folder: Path) -> Figures:
     """Interrupt so many runs; time the end of each; then run each to its end."""
     figures = Figures("interrupt", seed, count, {"early": 0, "early_tracebacks": 0})
     rng = random.Random(seed)
-    known = without_gc(ITEMS)
+    known = undisturbed(ITEMS)
     usual: list[float] = []
     stubborn: list[float] = []
     for number in range(1, count + 1):

@@ -16,8 +16,8 @@ from tests.faults.scene import (
     command,
     make_world,
     strike_moment,
+    undisturbed,
     wait_deserted,
-    without_gc,
 )
 from tests.support import SIGKILL, Running, World, wait_until
 
@@ -29,7 +29,7 @@ def measure(seed: int, count: int, folder: Path, items: int = ITEMS) -> Figures:
     """Kill so many times, over as many worlds as it takes."""
     figures = Figures("kill_coordinator", seed, count, {"kills": 0, "worlds": 0})
     rng = random.Random(seed)
-    known = without_gc(items)
+    known = undisturbed(items)
     while figures.values["kills"] < count:
         figures.add("worlds")
         world = make_world(folder / f"world-{figures.values['worlds']}", items)

@@ -12,7 +12,7 @@ import psutil
 
 from tests.faults import evidence
 from tests.faults.figures import Figures, main
-from tests.faults.scene import command, make_world, strike_moment, without_gc
+from tests.faults.scene import command, make_world, strike_moment, undisturbed
 from tests.support import World
 
 ITEMS = 6
@@ -27,7 +27,7 @@ def measure(seed: int, count: int, folder: Path) -> Figures:
         {"kills": 0, "failed": 0, "retried": 0, "struck_after_its_report": 0},
     )
     rng = random.Random(seed)
-    known = without_gc(ITEMS)
+    known = undisturbed(ITEMS)
     runs = 0
     while figures.values["kills"] < count and runs < 4 * count + 10:
         world = make_world(folder / f"world-{runs}", ITEMS)

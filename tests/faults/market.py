@@ -91,7 +91,7 @@ def command(
 
 
 @cache
-def without_gc(items: int) -> dict[str, str]:
+def undisturbed(items: int) -> dict[str, str]:
     """Return the artefacts of a run against the server that nothing happened to."""
     with tempfile.TemporaryDirectory(prefix="agentos-undisturbed-") as folder:
         world = make_world(Path(folder), items)

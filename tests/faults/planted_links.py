@@ -16,7 +16,7 @@ from agentos.run.recovery import publication_of
 from agentos.state.home import Home, ItemPaths, repository_key
 from tests.faults.evidence import visible_problems
 from tests.faults.figures import Figures, main
-from tests.faults.scene import command, make_world, without_gc
+from tests.faults.scene import command, make_world, undisturbed
 from tests.support import Finished, World
 
 SECRET = "the contents of a file outside\n"
@@ -164,7 +164,7 @@ def _plant_for_items(
         all(ends.get(number) == "approved" for number in clean),
         f"clean items ended as {ends}",
     )
-    known = without_gc(issues, ROUNDS)
+    known = undisturbed(issues, ROUNDS)
     figures.expect_none(
         [p for p in visible_problems(world, known) if "superseded" not in p], where
     )

@@ -86,7 +86,7 @@ def command(
 
 
 @cache
-def without_gc(issues: int, rounds: int = ROUNDS) -> dict[str, str]:
+def undisturbed(issues: int, rounds: int = ROUNDS) -> dict[str, str]:
     """Return the artefacts of a run that nothing happened to."""
     with tempfile.TemporaryDirectory(prefix="agentos-undisturbed-") as folder:
         world = make_world(Path(folder), issues)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.faults import evidence
 from tests.faults.figures import Figures, main
-from tests.faults.scene import command, make_world, wait_lines, without_gc
+from tests.faults.scene import command, make_world, undisturbed, wait_lines
 from tests.support import SIGKILL, World
 
 ITEMS = 6
@@ -22,7 +22,7 @@ def measure(seed: int, count: int, folder: Path) -> Figures:
         "two_coordinators", seed, count, {"left_to_the_other": 0, "taken_over": 0}
     )
     rng = random.Random(seed)
-    known = without_gc(ITEMS)
+    known = undisturbed(ITEMS)
     for number in range(1, count + 1):
         _race(
             figures,

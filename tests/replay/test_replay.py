@@ -48,7 +48,7 @@ KILLED = [
 ]
 
 
-def without_gc(tmp_path: Path, workflow: Kind) -> dict[str, str]:
+def undisturbed(tmp_path: Path, workflow: Kind) -> dict[str, str]:
     """Return the documents that recorded answers give for the same input."""
     world = make_world(tmp_path / "undisturbed", 0)
     write_input(world.repo, workflow)
@@ -113,7 +113,7 @@ def test_a_transcript_gives_the_same_documents_and_asks_nobody(
     ended = world.run(COMMANDS[workflow], "--all", *models, environ=environ)
     assert ended.code == 0, ended.text
     assert f"{len(exchanges)} answers from the journal" in ended.stdout
-    assert documents(world).keys() == without_gc(tmp_path, workflow).keys()
+    assert documents(world).keys() == undisturbed(tmp_path, workflow).keys()
     assert Item(workflow, item.id, "").label in ended.stdout
 
 
@@ -132,7 +132,7 @@ def test_a_checkpoint_of_any_version_is_resumed_or_refused_in_words(
     if "set aside" not in ended.text:
         assert "N3_review" in ended.stdout
         assert "N1_" not in ended.stdout
-    assert documents(world).keys() == without_gc(tmp_path, workflow).keys()
+    assert documents(world).keys() == undisturbed(tmp_path, workflow).keys()
     assert world.leftovers() == []
 
 
