@@ -19,12 +19,14 @@ from agentos.documents.verdict.model import (
 from agentos.documents.verdict.reading import read_verdict
 from agentos.documents.verdict.rendering import render_verdict
 from agentos.documents.verdict.schema import (
+    LOOK_OR_VERDICT_SCHEMA,
     VERDICT_SCHEMA,
     parse_verdict,
     verdict_json,
 )
 
 __all__ = [
+    "LOOK_OR_VERDICT_SCHEMA",
     "MAX_ENTRIES",
     "MAX_TEXT",
     "VERDICT_SCHEMA",

@@ -61,6 +61,24 @@ VERDICT_SCHEMA: dict[str, Any] = _object_schema(
 )
 
 
+def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema that also allows null.
+
+    The strict modes of the providers want every property and know no optional one, but
+    all of them take a choice with null.
+    """
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+LOOK_OR_VERDICT_SCHEMA: dict[str, Any] = _object_schema(
+    look=_nullable(_list_schema(_TEXT)),
+    verdict=_nullable(VERDICT_SCHEMA),
+)
+"""A reviewer asks for lines of the repository, or gives its verdict; the other is
+null.
+"""
+
+
 def parse_verdict(text: str) -> Verdict:
     """Read an answer that is exactly one verdict object, or raise `VerdictError`."""
     inside = _unfence(text.removeprefix("\ufeff").strip())

@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
-from agentos.documents.verdict import VERDICT_SCHEMA
+from agentos.documents.verdict import LOOK_OR_VERDICT_SCHEMA, VERDICT_SCHEMA
 from agentos.errors import FailureCause, ProviderError, UsageError
 from agentos.gateway.providers import (
     Completion,
@@ -49,7 +49,10 @@ CHARACTERS_A_TOKEN = 3
 """Used for an estimate that is too high rather than too low."""
 ANSWER_LIMIT = 4_000_000
 _MOST_TOKENS = 10**12
-_SCHEMAS: Mapping[str, dict[str, Any]] = {"verdict": VERDICT_SCHEMA}
+_SCHEMAS: Mapping[str, dict[str, Any]] = {
+    "verdict": VERDICT_SCHEMA,
+    "look_or_verdict": LOOK_OR_VERDICT_SCHEMA,
+}
 
 Fields = Mapping[str, Any]
 Result = TypeVar("Result")

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from agentos.documents.verdict import VERDICT_SCHEMA
+from agentos.documents.verdict import LOOK_OR_VERDICT_SCHEMA, VERDICT_SCHEMA
 from agentos.errors import FailureCause, ProviderError, UsageError
 from agentos.gateway.providers import (
     Completion,
@@ -714,6 +714,35 @@ def test_a_verdict_is_asked_for_by_its_schema(name: str) -> None:
     assert _schema_of(name, with_schema) == VERDICT_SCHEMA
     assert not {"output_config", "response_format"} & without.keys()
     assert "responseJsonSchema" not in without.get("generationConfig", {})
+
+
+@every_provider
+def test_a_schema_with_nullable_branches_is_sent_as_it_is(name: str) -> None:
+    async def run() -> Any:
+        async with serving(stream(EVENTS[name]("{}"))) as server:
+            await complete(name, server, make_request(schema="look_or_verdict"))
+            return server.requests[0].json
+
+    assert _schema_of(name, asyncio.run(run())) == LOOK_OR_VERDICT_SCHEMA
+
+
+@pytest.mark.parametrize("schema", [VERDICT_SCHEMA, LOOK_OR_VERDICT_SCHEMA])
+def test_schemas_keep_to_what_every_strict_mode_accepts(schema: dict[str, Any]) -> None:
+    """Objects with every property required and no other, lists, choices, null."""
+    known = {"type", "properties", "required", "additionalProperties", "items"}
+    assert schema["type"] == "object"
+    waiting = [(schema, 1)]
+    while waiting:
+        part, depth = waiting.pop()
+        assert depth <= 5
+        assert part.keys() <= known | {"enum", "anyOf"}
+        if part.get("type") == "object":
+            assert part["additionalProperties"] is False
+            assert part["required"] == list(part["properties"])
+        inner = [*part.get("properties", {}).values(), *part.get("anyOf", ())]
+        if "items" in part:
+            inner.append(part["items"])
+        waiting += [(each, depth + ("anyOf" not in part)) for each in inner]
 
 
 def test_an_unknown_schema_is_a_bad_request() -> None:
