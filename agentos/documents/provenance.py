@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 RULES = "offline rules (no model was asked)"
 """The offline provider filled or checked the template by rules."""
 RECORDED = "recorded answer (no model was asked)"
@@ -17,6 +19,7 @@ SIMULATED_STATUS = "SIMULATED"
 
 _REVIEWER = "**Reviewer:** "
 _FINAL_STATUS = "**Final Status:** "
+_UNMARKED = re.compile(r"\bAPPROVED\b(?! \(recorded\))")
 
 
 def is_by_rules(status: str, reviewer: str) -> bool:
@@ -27,6 +30,11 @@ def is_by_rules(status: str, reviewer: str) -> bool:
     if status.upper() == SKELETON_STATUS:
         return True
     return status.upper() == APPROVED_STATUS and reviewer == RULES
+
+
+def mark_recorded(text: str) -> str:
+    """Return a text in which every APPROVED says that it comes from a recorded answer."""
+    return _UNMARKED.sub(RECORDED_STATUS, text)
 
 
 def final_status(text: str) -> str:

@@ -22,6 +22,8 @@ from agentos.repository.publish import Artifacts, Publication
 from agentos.run.recovery import publication_of
 from agentos.run.report.audit import read_audit
 from agentos.state.home import Home, repository_key
+from tests.commands.asking import key, write_keys
+from tests.scenario import serve
 from tests.support import (
     SIGINT,
     SIGKILL,
@@ -319,7 +321,10 @@ def test_nothing_to_do_as_json_has_all_the_fields(world: World) -> None:
 
 
 def test_a_verdict_has_the_reviewers_answer_beside_it(world: World) -> None:
-    world.run("lld-workflow", "--issue", "1")
+    with serve({}) as server:
+        write_keys(world, key("openai", server.url))
+        asking = ("--drafter", "openai:gpt-6-luna", "--price", "openai:*=1/1")
+        world.run("lld-workflow", "--issue", "1", *asking)
     text = (world.repo / "docs/lineage/active/1-lld/003-verdict.md").read_text("utf-8")
     answer = text.partition("as it came")[2]
     assert '"decision":"APPROVED"' in answer.replace(" ", "").replace("\n", "")

@@ -76,6 +76,20 @@ def test_no_document_that_no_model_has_seen_says_approved(plain: World) -> None:
         assert not APPROVAL.search(text), path
 
 
+def test_recorded_reviews_never_say_approved_alone(plain: World) -> None:
+    folder = plain.repo.parent / "answers"
+    record_answers(plain.repo, folder)
+    recorded = ("--drafter", f"offline:answers={folder}")
+    ended = plain.run("lld-workflow", "--all", *recorded)
+    assert "3 approved" in ended.stdout, ended.text
+    found = documents(plain)
+    for path, text in found.items():
+        assert not APPROVAL.search(text), path
+    verdict = found["docs/lineage/active/2-lld/003-verdict.md"]
+    assert "- [x] **APPROVED (recorded)** - ready for implementation\n" in verdict
+    assert "- [ ] **REVISE** - " in verdict
+
+
 def test_a_model_supersedes_a_skeleton(plain: World) -> None:
     plain.run("lld-workflow", "--all")
     skeleton = design(plain, 2)

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import re
 
-from agentos.documents.provenance import RULES, SCRIPTED, SIMULATED
+from agentos.documents.provenance import (
+    RECORDED,
+    RULES,
+    SCRIPTED,
+    SIMULATED,
+    mark_recorded,
+)
 from agentos.documents.tracking import FindingStatus
 from agentos.documents.verdict import parse_verdict, render_verdict
 from agentos.repository.publish import Artifacts
@@ -66,17 +72,17 @@ def _render_review(round: RoundState, title: str) -> str:
     """Render the verdict and the answer from which it was read."""
     if round["reviewer"] in (RULES, SCRIPTED, SIMULATED):
         return _render_rules(round, title)
+    verdict = parse_verdict(round["verdict"])
+    rendered = render_verdict(verdict, title).rstrip() + _render_statuses(round)
+    if round["reviewer"] == RECORDED:
+        # The answer as it came is in the folder of recorded answers.
+        return mark_recorded(f"{rendered}\n")
     answer = round["answer"].strip()
     # A fence must be longer than any run of backquotes inside it.
     runs = re.findall("`+", answer)
     longest = max(map(len, runs), default=0)
     fence = "`" * max(3, longest + 1)
-    verdict = parse_verdict(round["verdict"])
-    return _REVIEW.format(
-        verdict=render_verdict(verdict, title).rstrip() + _render_statuses(round),
-        fence=fence,
-        answer=answer,
-    )
+    return _REVIEW.format(verdict=rendered, fence=fence, answer=answer)
 
 
 def _render_rules(round: RoundState, title: str) -> str:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from agentos.documents.provenance import RECORDED, mark_recorded
 from agentos.documents.tables import render_row
 from agentos.documents.verdict import parse_verdict, render_verdict
 from agentos.item import State
@@ -102,7 +103,10 @@ def _lineage_files(state: ImplementationState) -> Iterator[tuple[str, str]]:
     yield "design.md", state["source"]
     if state["plan"]:
         verdict = parse_verdict(state["plan"])
-        yield "plan-review.md", render_verdict(verdict, f"{state['item']}, test plan")
+        review = render_verdict(verdict, f"{state['item']}, test plan")
+        if state["reviewer"] == RECORDED:
+            review = mark_recorded(review)
+        yield "plan-review.md", review
     for attempt in state["scaffolds"]:
         yield "tests.md", attempt["answer"]
         if attempt["problems"]:

@@ -5,9 +5,13 @@ remarked.
 from __future__ import annotations
 
 from agentos.documents.findings import Category, Finding, Tier
+from agentos.documents.provenance import RECORDED
 from agentos.documents.verdict import Decision, Verdict, verdict_json
 from agentos.workflows.implementation.blueprint import read_blueprint
-from agentos.workflows.implementation.reports import render_implementation
+from agentos.workflows.implementation.reports import (
+    artifacts_of,
+    render_implementation,
+)
 from agentos.workflows.implementation.state import ImplementationState, initial_state
 from tests.designs import Item
 
@@ -31,6 +35,12 @@ def render(state: ImplementationState) -> str:
     return render_implementation(state, read_blueprint(state["source"], "1"))
 
 
+def render_review(state: ImplementationState) -> str:
+    """Return the review of the test plan in the lineage."""
+    lineage, _ = artifacts_of(state).files
+    return lineage["002-plan-review.md"]
+
+
 def test_the_cost_of_all_calls_is_told() -> None:
     assert "* **Cost:** $0.0123\n" in render(make_state(cost=12_300))
     assert "* **Cost:** nothing, by the prices that are known\n" in render(make_state())
@@ -40,6 +50,13 @@ def test_remarks_of_the_plans_reviewer_are_kept() -> None:
     assert "Remarks of the test plan's reviewer" not in render(make_state())
     told = render(make_state(plan=verdict_json(PLAN)))
     assert "Test the empty list too" in told
+
+
+def test_a_recorded_review_of_the_plan_says_so() -> None:
+    by_model = render_review(make_state(plan=verdict_json(PLAN), reviewer="gpt"))
+    assert "- [x] **APPROVED** - " in by_model
+    recorded = render_review(make_state(plan=verdict_json(PLAN), reviewer=RECORDED))
+    assert recorded == by_model.replace("APPROVED", "APPROVED (recorded)")
 
 
 def test_what_failed_is_no_deviation_from_the_design() -> None:
