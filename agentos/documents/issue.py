@@ -298,7 +298,10 @@ def _entry_text(entry: Item) -> str:
 
 
 def _row_text(grid: Table, row: _Texts) -> str:
-    """Return the cell under a known heading, or else the longest one."""
+    """Return the cell under a known heading, or else the whole row.
+
+    In a table such as `| Days late | Fee |` no cell means anything without the others.
+    """
     text = grid.cell(
         row,
         "criterion",
@@ -307,7 +310,18 @@ def _row_text(grid: Table, row: _Texts) -> str:
         "concern",
         "risk",
     )
-    return text or max(row, key=len, default="")
+    if text:
+        return text
+    if len(row) == 1:
+        return row[0]
+    parts = []
+    for title, cell in zip(grid.header, row, strict=True):
+        label = title.strip("*_`#: ")
+        if label and cell:
+            parts.append(f"{label}: {cell}")
+        elif cell:
+            parts.append(cell)
+    return "; ".join(parts)
 
 
 def _code_below(lines: Sequence[Line], entries: Sequence[Item]) -> dict[int, list[str]]:

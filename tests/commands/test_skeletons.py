@@ -257,6 +257,21 @@ def test_issues_of_any_style_get_skeletons_without_an_invented_word(
         assert words_of(body) - known == set(), item["source"]
 
 
+def test_a_row_of_a_table_is_a_requirement_with_its_condition(
+    make_world: Callable[..., World],
+) -> None:
+    world = replace(make_world(issues=0), is_recorded=False)
+    shutil.copy(STYLES / "tables.md", world.repo / "docs/issues/71-fees.md")
+    ended = world.run("lld-workflow", "--all")
+    assert "1 skeleton" in ended.stdout, ended.text
+    _, _, rest = design(world, 71).partition("## 3. Requirements\n")
+    section, _, _ = rest.partition("\n## 4.")
+    assert section.splitlines() == [
+        "1. Days late: 1 to 7; Fee: 0.50 EUR a day",
+        "2. Days late: 8 and more; Fee: 5 EUR, once",
+    ]
+
+
 def words_of(*texts: str) -> set[str]:
     """Return the words of the texts, the numbers of list entries aside."""
     joined = re.sub(r"(?m)^\d+\.", "", "\n".join(texts))

@@ -104,6 +104,25 @@ def test_files_are_read_from_lists_and_tables(heading: str) -> None:
     assert table.files == (FileChange("a.py", "Modify", "x"),)
 
 
+@pytest.mark.parametrize(
+    ("header", "row", "text"),
+    [
+        ("| Days | Fee |", "| 1 to 7 | 1 EUR |", "Days: 1 to 7; Fee: 1 EUR"),
+        ("| **Days** | `Fee` |", "| 1 | 2 |", "Days: 1; Fee: 2"),
+        ("| | CSV | JSON |", "| Dates | ISO | |", "Dates; CSV: ISO"),
+        ("| Rule |", "| Dates are ISO |", "Dates are ISO"),
+        ("| # | Requirement | Owner |", "| 1 | Dates are ISO | Ann |", "Dates are ISO"),
+    ],
+)
+def test_a_row_is_read_whole_unless_a_column_is_known(
+    header: str, row: str, text: str
+) -> None:
+    columns = header.count("|") - 1
+    rule = "|---" * columns + "|"
+    issue = parse_issue(f"# T\n\n## Requirements\n{header}\n{rule}\n{row}\n")
+    assert [note.text for note in issue.requirements] == [text]
+
+
 def test_answered_questions_carry_their_answer() -> None:
     issue = parse_issue(
         "# T\n\n## Open Questions\n- [x] Which? **Answer: this**\n- [ ] When?\n- Where? Default: here\n- None\n"
