@@ -367,7 +367,8 @@ def choose_models(settings: Mapping[str, Value]) -> dict[str, str]:
     """Return the models of drafter and reviewer; where only one is named, it has both
     roles.
 
-    Recorded answers are given by flag only: a repository must not bring approvals.
+    Recorded answers are given by flag only: a repository must not bring approvals. No
+    model reviews what rules draft: it is a skeleton whatever the review says.
     """
     for role in ROLES:
         value = settings[role]
@@ -381,6 +382,13 @@ def choose_models(settings: Mapping[str, Value]) -> dict[str, str]:
         reviewer = drafter
     elif drafter.origin == "default" and not is_rules(reviewer.value):
         drafter = reviewer
+    is_review_free = is_rules(reviewer.value) or gives_recorded(reviewer.value)
+    if is_rules(drafter.value) and not is_review_free:
+        raise UsageError(
+            f"drafter ({drafter.origin}): the rules of offline only make skeletons, so"
+            f" {reviewer.value} would be paid for a review that approves nothing; name"
+            " a model with --drafter, or use --reviewer offline"
+        )
     return {"drafter": drafter.value, "reviewer": reviewer.value}
 
 

@@ -207,6 +207,41 @@ def test_a_draft_of_a_model_is_not_approved_by_rules(plain: World) -> None:
     assert ("1 approved" in alone.stdout, "both gpt" in alone.stderr) == (True, True)
 
 
+@pytest.mark.parametrize("origin", ["flag", "agentos.toml", "environment"])
+def test_no_model_is_paid_to_review_a_skeleton(plain: World, origin: str) -> None:
+    flags: tuple[str, ...] = ()
+    environ = {}
+    if origin == "flag":
+        flags = ("--drafter", "offline")
+    elif origin == "environment":
+        environ["AGENTOS_DRAFTER"] = "offline:latency=0.1"
+    else:
+        (plain.repo / "agentos.toml").write_text('drafter = "offline"\n', "utf-8")
+    asking = ("--reviewer", "openai:gpt-6-luna", "--price", "openai:*=1/1")
+    with serve({}) as server:
+        write_keys(plain, key("openai", server.url))
+        words = ("lld-workflow", "--all", *flags, *asking)
+        ended = plain.run(*words, environ=environ)
+        dry = plain.run(*words, "--dry-run", environ=environ)
+        assert not server.ledger.admitted()
+    for refused in (ended, dry):
+        assert (refused.code, refused.stdout) == (2, "")
+        (line,) = refused.stderr.splitlines()
+        assert f"drafter ({origin}): the rules of offline only make skeletons" in line
+        assert "openai:gpt-6-luna would be paid" in line
+    assert documents(plain) == {}
+
+
+def test_recorded_reviews_of_a_skeleton_cost_nothing_and_are_allowed(
+    plain: World,
+) -> None:
+    folder = plain.repo.parent / "answers"
+    record_answers(plain.repo, folder)
+    models = ("--drafter", "offline", "--reviewer", f"offline:answers={folder}")
+    ended = plain.run("lld-workflow", "--issue", "1", *models)
+    assert (ended.code, "1 skeleton" in ended.stdout) == (0, True), ended.text
+
+
 def test_offline_asks_nothing_that_an_answer_would_bring_back(plain: World) -> None:
     issue = plain.repo / "docs/issues/1-export.md"
     text = issue.read_text("utf-8") + "\n## Open Questions\n- [ ] Which lists?\n"
