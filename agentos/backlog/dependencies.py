@@ -234,7 +234,7 @@ class _Arranger:
         return replace(item, id=dependency.item, source="")
 
     def _is_pending(self, item: Item) -> bool:
-        if self._index.is_pending_skeleton(item):
+        if self._index.is_pending_document(item):
             return True
         return not self._index.has_document(item)
 

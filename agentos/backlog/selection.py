@@ -129,9 +129,14 @@ class ItemIndex:
             return State.SKELETON
         return State.APPROVED
 
-    def is_pending_skeleton(self, item: Item) -> bool:
-        """Return whether the item has a skeleton that this run would replace."""
-        return self._redo_skeletons and self._last_state(item) is State.SKELETON
+    def is_pending_document(self, item: Item) -> bool:
+        """Return whether this run would replace the item's document: a simulated one, or
+        a skeleton if a model is asked.
+        """
+        state = self._last_state(item)
+        if state is State.SKELETON:
+            return self._redo_skeletons
+        return state is State.SIMULATED
 
     def has_failed(self, item: Item) -> bool:
         """Return whether the item failed last time, even if it was edited since."""

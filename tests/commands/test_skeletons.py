@@ -18,7 +18,7 @@ from tests.commands.asking import command, key, status_of, write_keys
 from tests.designs import git
 from tests.scenario import serve
 from tests.stand_in import record_answers
-from tests.support import ROOT, World
+from tests.support import ROOT, Finished, World
 
 STYLES = ROOT / "tests" / "documents" / "styles"
 APPROVAL = re.compile(r"\bAPPROVED\b(?! \(recorded\))")
@@ -254,16 +254,37 @@ def test_offline_asks_nothing_that_an_answer_would_bring_back(plain: World) -> N
 
 
 def test_a_skeleton_waits_for_no_approval_but_a_design_does(plain: World) -> None:
-    issue = plain.repo / "docs/issues/2-export.md"
-    text = f"{issue.read_text('utf-8')}\n## Dependencies\n- Depends on: #1\n"
-    issue.write_text(text, "utf-8")
+    depend_on_first(plain)
     ended = plain.run("lld-workflow", "--all")
     assert (ended.code, "3 skeletons" in ended.stdout) == (0, True), ended.text
-    with serve({}) as server:
-        write_keys(plain, key("openai", server.url))
-        asking = ("--drafter", "openai:gpt-6-luna", "--price", "openai:*=1/1")
-        named = plain.run("lld-workflow", "--ids", "2", *asking)
+    named = ask_for_second(plain)
     assert "which is only a skeleton; continuing without it" in named.stderr
+
+
+def test_a_simulated_item_is_nothing_to_build_on(plain: World) -> None:
+    depend_on_first(plain)
+    simulate = ("--reviewer", "offline:approve_after=1")
+    first = plain.run("lld-workflow", "--ids", "1", *simulate)
+    assert "1 simulated" in first.stdout, first.text
+    named = ask_for_second(plain)
+    assert (
+        "Depends on #1, which was only simulated; continuing without it" in named.stderr
+    )
+
+
+def depend_on_first(world: World) -> None:
+    """Let the second issue depend on the first."""
+    issue = world.repo / "docs/issues/2-export.md"
+    text = f"{issue.read_text('utf-8')}\n## Dependencies\n- Depends on: #1\n"
+    issue.write_text(text, "utf-8")
+
+
+def ask_for_second(world: World) -> Finished:
+    """Have a model draft the second design alone."""
+    with serve({}) as server:
+        write_keys(world, key("openai", server.url))
+        asking = ("--drafter", "openai:gpt-6-luna", "--price", "openai:*=1/1")
+        return world.run("lld-workflow", "--ids", "2", *asking)
 
 
 def test_issues_of_any_style_get_skeletons_without_an_invented_word(
