@@ -13,6 +13,7 @@ import pytest
 
 from agentos.documents.provenance import RULES
 from agentos.gateway.providers.offline.rules import NOTICE
+from agentos.run.report.audit import read_audit
 from agentos.workflows.prompts.rendering import load_template
 from tests.commands.asking import command, key, status_of, write_keys
 from tests.designs import git
@@ -270,6 +271,22 @@ def test_a_simulated_item_is_nothing_to_build_on(plain: World) -> None:
     assert (
         "Depends on #1, which was only simulated; continuing without it" in named.stderr
     )
+
+
+@pytest.mark.parametrize("reviewer", ["offline", "offline:approve_after=1"])
+def test_the_drafter_sees_no_design_that_no_model_has_seen(
+    plain: World, reviewer: str
+) -> None:
+    depend_on_first(plain)
+    plain.run("lld-workflow", "--ids", "1", "--reviewer", reviewer)
+    assert design(plain, 1)
+    ask_for_second(plain)
+    (audit,) = plain.run_folders[-1].glob("workflow-audit-2.jsonl")
+    (material,) = [
+        event for event in read_audit(audit) if event["event"] == "material-gathered"
+    ]
+    assert "files shown" in material["message"]
+    assert "finished design" not in material["message"]
 
 
 def depend_on_first(world: World) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from agentos.documents.lld import parse_lld
+from agentos.documents.lld import parse_lld, status_of
+from agentos.documents.provenance import SIMULATED_STATUS, SKELETON_STATUS
 from agentos.kinds import Kind
 from agentos.repository.context.reading import Reader
 from agentos.repository.context.showing import cut_lines, mask_secrets, shorten
@@ -13,6 +14,8 @@ from agentos.repository.paths import document_path
 _DESIGN_LIMIT = 500_000
 _SUBSECTIONS = ("2.1", "2.3", "2.4")
 _SECTION = 3
+_UNSEEN = (SKELETON_STATUS, SIMULATED_STATUS)
+"""Statuses of designs that no model has seen; nothing is built on them."""
 
 
 def describe_designs(
@@ -37,7 +40,10 @@ def describe_designs(
 
 
 def _extract(path: str, reader: Reader, limit: int) -> str:
-    """Return the title and the sections, each cut to an equal share of the limit."""
+    """Return the title and the sections, each cut to an equal share of the limit.
+
+    A design that no model has seen is not shown.
+    """
     text = reader.read(path, _DESIGN_LIMIT)
     if text is None:
         return ""
@@ -45,6 +51,8 @@ def _extract(path: str, reader: Reader, limit: int) -> str:
     if not masked:
         return ""
     design = parse_lld(masked)
+    if status_of(design).upper() in _UNSEEN:
+        return ""
     sections = [design.subsections.get(number) for number in _SUBSECTIONS]
     sections.append(design.sections.get(_SECTION))
     found = []

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from agentos.repository.context import select_context
 from tests.repository.context.trees import (
+    DESIGN,
     EXPORT,
     ISSUE,
     SHELF,
@@ -70,6 +71,36 @@ def test_a_finished_design_is_found_too(tmp_path: Path) -> None:
         "`docs/lld/done/LLD-007.md`"
         in select_context(make_repository(tmp_path, files), ISSUE).text
     )
+
+
+@pytest.mark.parametrize(
+    ("status", "is_shown"),
+    [
+        ("APPROVED (recorded)", True),
+        ("Draft", True),
+        ("SKELETON", False),
+        ("SIMULATED", False),
+    ],
+)
+def test_a_design_that_no_model_has_seen_is_nothing_to_build_on(
+    tmp_path: Path, status: str, is_shown: bool
+) -> None:
+    path = "docs/lld/active/LLD-007.md"
+    files = {**SHELF, path: DESIGN.replace("APPROVED", status)}
+    found = select_context(make_repository(tmp_path, files), ISSUE)
+    assert (f"`{path}`" in found.text) is is_shown
+    assert ("A loan has a first and a last day." in found.text) is is_shown
+    assert ("1 finished design" in found.explanation) is is_shown
+
+
+def test_a_finished_design_is_shown_instead_of_a_skeleton(tmp_path: Path) -> None:
+    files = {
+        **SHELF,
+        "docs/lld/active/LLD-007.md": DESIGN.replace("APPROVED", "SKELETON"),
+        "docs/lld/done/LLD-007.md": DESIGN,
+    }
+    text = select_context(make_repository(tmp_path, files), ISSUE).text
+    assert "`docs/lld/done/LLD-007.md` (the design of #7" in text
 
 
 def test_the_explanation_is_one_line_for_the_log(tmp_path: Path) -> None:
