@@ -1,4 +1,4 @@
-"""Decide what to do after a failed call; nothing else decides about retries."""
+"""Decide what to do after a failed call: the only retry policy of the gateway."""
 
 from __future__ import annotations
 

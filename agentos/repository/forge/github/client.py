@@ -1,4 +1,8 @@
-"""Ask GitHub: the only module that waits for its rate limits and retries."""
+"""Send requests to GitHub, wait for its rate limits, and repeat a read that failed.
+
+A write whose response is lost raises `Unclear`. It is not repeated here: callers look
+for what it may have created before they send it again.
+"""
 
 from __future__ import annotations
 
