@@ -1,4 +1,4 @@
-"""Find which items of a batch wait for others, are blocked, or depend on themselves."""
+"""Find which items of a run wait for others, are blocked, or depend on themselves."""
 
 from __future__ import annotations
 

@@ -376,8 +376,7 @@ class ParallelCoordinator:
             value = self._call(item, worker_func)
         except Interrupted:
             return None
-        # The only broad except: even SystemExit in a worker function must affect only
-        # its own item.
+        # Even SystemExit in a worker function must affect only its own item.
         except BaseException as error:
             text = str(error) or type(error).__name__
             return WorkflowResult(item_id, False, text, time.monotonic() - started)

@@ -37,7 +37,8 @@ NOTICE = (
     f" model was asked. `{GAP} ...]` marks what is missing."
 )
 _QUESTIONS = "### Open Questions\n"
-_MISSING = f"{GAP} not in the issue]"
+_NOT_IN_ISSUE = f"{GAP} not in the issue]"
+_NOT_IN_BRIEF = f"{GAP} not in the brief]"
 _ABOUT_COVERAGE = ("uncovered-", "unknown-requirement-")
 
 
@@ -95,7 +96,7 @@ def fill_lld(item: str, issue: Issue, template: str) -> str:
         "objective": quote(issue.objective or issue.user_story),
         "related issues": "; ".join(quote_all(issue.dependencies)),
     }
-    name = quote(issue.title) or _MISSING
+    name = quote(issue.title) or _NOT_IN_ISSUE
     title = f"{item} - {name}"
     notice = NOTICE.format(source="issue")
     return fill_template(template, title, notice, words, labels)
@@ -117,7 +118,7 @@ def fill_issue(item: str, brief: Brief, template: str) -> str:
         "requirements": enumerate_texts(wishes),
     }
     number = _number(item)
-    name = quote(brief.title) or _MISSING
+    name = quote(brief.title) or _NOT_IN_BRIEF
     title = f"Issue {number}: {name}"
     notice = NOTICE.format(source="brief")
     text = fill_template(template, title, notice, words, {})
@@ -171,7 +172,7 @@ def _say_files(files: Sequence[FileChange]) -> list[str]:
     rows = []
     for file in files[:MOST_ENTRIES]:
         path = quote(file.path)
-        what = quote(file.description) or _MISSING
+        what = quote(file.description) or _NOT_IN_ISSUE
         row = render_row([f"`{path}`", file.change, what])
         rows.append(row)
     return rows
@@ -179,7 +180,7 @@ def _say_files(files: Sequence[FileChange]) -> list[str]:
 
 def _say_rows(texts: Sequence[str], columns: int) -> list[str]:
     """Return a table row for each text, with gaps in its other columns."""
-    gaps = [_MISSING] * (columns - 1)
+    gaps = [_NOT_IN_ISSUE] * (columns - 1)
     quoted = quote_all(texts)
     return [render_row([text, *gaps]) for text in quoted[:MOST_ENTRIES]]
 
