@@ -75,7 +75,9 @@ def add_arguments(parser: Parser) -> None:
     """Add the subcommands."""
     parser.describe("agentos keys COMMAND [options]", DESCRIPTION, EPILOG)
     parser.hides_arguments = True
-    commands = parser.add_subparsers(dest="action", metavar="COMMAND", title="commands")
+    commands = parser.add_subparsers(
+        dest="action", metavar="COMMAND", title="commands", prog=parser.prog
+    )
     listing = commands.add_parser(
         "list", help="list every key with its name, source and state"
     )

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from agentos.backlog.selection import normalize_id
 from agentos.cli.command import (
-    EPILOG,
     Arguments,
     Parser,
     add_flag,
@@ -46,8 +45,19 @@ examples:
   agentos pr 42             open a draft from agentos/42-... into the repository's default branch
   agentos pr 42 --push      push exactly that branch first, never by force
   agentos pr 42 --dry-run   show title and body, and what would be done
+"""
+EPILOG = """\
+exit codes:
+  0    the pull request is open or merged, or it was a dry run
+  2    it cannot be opened: not implemented, not on GitHub, or GitHub refuses it
+  3    an internal error of AgentOS
+  75   GitHub is unavailable for now; run the command again later
+  129, 130, 141, 143   ended by SIGHUP, Ctrl+C, a closed stdout, SIGTERM
 
-Exit code 0 if the pull request is open or merged, 2 if it cannot be opened, 75 if GitHub is unavailable for now.
+environment:
+  AGENTOS_HOME            folder for state and logs
+  GITHUB_TOKEN, GH_TOKEN  token with write access (default: the token of `gh auth token`)
+  GITHUB_API_URL          address of a GitHub Enterprise server, such as https://HOST/api/v3
 """
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from agentos.backlog.selection import normalize_id
 from agentos.cli.command import (
-    EPILOG,
     Arguments,
     Parser,
     add_flag,
@@ -51,8 +50,17 @@ examples:
   agentos salvage 42 --name iteration-1 --to /tmp/shelf   write an earlier state
   agentos salvage --clean                  save and remove the worktrees of ended items
   agentos salvage --clean --forget-merged  also delete what was saved of items whose branch is merged
+"""
+EPILOG = """\
+exit codes:
+  0    done, or nothing is saved
+  1    a worktree could not be removed
+  2    the command cannot be used: no such item or name, the folder exists, no git repository
+  3    an internal error of AgentOS
+  129, 130, 141, 143   ended by SIGHUP, Ctrl+C, a closed stdout, SIGTERM
 
-Exit code 0 if it was done, 1 if a worktree could not be removed, 2 if the command cannot be used.
+files:
+  $AGENTOS_HOME/worktrees/   one folder per repository: worktrees and what is saved of them (default home: ~/.agentos)
 """
 
 

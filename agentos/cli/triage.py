@@ -11,7 +11,6 @@ from agentos.backlog.preview import RunOptions, preview_run
 from agentos.backlog.selection import Choice
 from agentos.backlog.triage.backlog import Judgment, examine, read_backlog
 from agentos.cli.command import (
-    EPILOG,
     Arguments,
     Parser,
     add_flag,
@@ -33,8 +32,18 @@ examples:
   agentos triage                   every pending issue and brief
   agentos triage lld --ids 12 14   these two issues, compared with all others in docs/issues
   agentos triage issue --json      every pending brief, as one JSON document
+"""
+EPILOG = """\
+exit codes:
+  0    nothing serious was found
+  1    at least one item has a serious complaint
+  2    the command cannot be used
+  3    an internal error of AgentOS
+  129, 130, 141, 143   ended by SIGHUP, Ctrl+C, a closed stdout, SIGTERM
 
-Exit code 0 if nothing serious was found, 1 if something was, 2 if the command cannot be used.
+environment, with --source:
+  GITHUB_TOKEN, GH_TOKEN  token (default: the token of `gh auth token`)
+  GITHUB_API_URL          address of a GitHub Enterprise server, such as https://HOST/api/v3
 """
 
 

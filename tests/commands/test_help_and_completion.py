@@ -43,6 +43,7 @@ def test_every_command_of_the_table_has_a_line_and_a_page_of_help(
     shown = world.run("agentos", command, "--help")
     assert shown.code == 0
     assert shown.stdout.startswith(f"usage: agentos {command} ")
+    assert shown.stdout.casefold().count("exit code") <= 1
 
 
 @pytest.mark.parametrize(

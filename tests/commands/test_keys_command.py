@@ -353,7 +353,9 @@ def test_help_is_complete(world: World) -> None:
             "check",
         ):
             assert word in text
-    assert "--requests-per-minute" in keys(world, "add", "--help").stdout
+    shown = keys(world, "add", "--help").stdout
+    assert "--requests-per-minute" in shown
+    assert shown.startswith("usage: agentos keys add ")
     assert "agentos keys list" in world.run("agentos", "--help").stdout
 
 

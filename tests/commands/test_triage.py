@@ -144,5 +144,5 @@ def test_what_cannot_be_asked_is_refused(world: World) -> None:
 def test_its_help_tells_classes_and_exit_codes(world: World) -> None:
     text = world.run("agentos", "triage", "--help").stdout
     assert "contradict" in text
-    assert "Exit code 0 if nothing serious was found, 1 if something was" in text
+    assert "1    at least one item has a serious complaint" in text
     assert "agentos triage" in world.run("agentos", "--help").stdout
