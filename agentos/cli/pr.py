@@ -95,7 +95,7 @@ def run(arguments: Arguments) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class PullSession:
     """An implemented item, and the repository on the forge where it is proposed."""
 
     arguments: Arguments
@@ -179,7 +179,7 @@ def _open(arguments: Arguments, work: Work) -> int:
     return 0
 
 
-def _connect(arguments: Arguments, work: Work) -> Session:
+def _connect(arguments: Arguments, work: Work) -> PullSession:
     """Find the repository on its forge, with a token."""
     from agentos.repository.forge.pulls.pushing import Remote, find_remote
 
@@ -203,10 +203,10 @@ def _connect(arguments: Arguments, work: Work) -> Session:
         raise UsageError(
             f"--base: {base} is the item's own branch; name the one to merge into"
         )
-    return Session(arguments, work, forge, remote, base)
+    return PullSession(arguments, work, forge, remote, base)
 
 
-def _push(session: Session) -> str:
+def _push(session: PullSession) -> str:
     """Push the branch, and return its commit on the forge."""
     from agentos.repository.forge.pulls.pushing import push_branch
 
@@ -226,7 +226,9 @@ def _push(session: Session) -> str:
     )
 
 
-def _remarks(session: Session, pull: Pull, there: str, *, is_new: bool) -> list[str]:
+def _remarks(
+    session: PullSession, pull: Pull, there: str, *, is_new: bool
+) -> list[str]:
     arguments = session.arguments
     label = session.forge.label
     remarks = []
@@ -243,7 +245,7 @@ def _remarks(session: Session, pull: Pull, there: str, *, is_new: bool) -> list[
     return remarks
 
 
-def _report_ended(session: Session, pull: Pull) -> int:
+def _report_ended(session: PullSession, pull: Pull) -> int:
     if pull.state == "merged":
         _report(session, pull, "merged", [])
         return 0
@@ -254,7 +256,7 @@ def _report_ended(session: Session, pull: Pull) -> int:
     )
 
 
-def _report(session: Session, pull: Pull, did: str, remarks: Sequence[str]) -> None:
+def _report(session: PullSession, pull: Pull, did: str, remarks: Sequence[str]) -> None:
     kind = "draft pull request" if pull.is_draft else "pull request"
     reference = session.remote.repository.refer(pull.number)
     done = did if did == "opened" else f"{did} already"
@@ -270,7 +272,7 @@ def _report(session: Session, pull: Pull, did: str, remarks: Sequence[str]) -> N
     )
 
 
-def _show(session: Session, there: str, opened: Sequence[Pull]) -> int:
+def _show(session: PullSession, there: str, opened: Sequence[Pull]) -> int:
     """Print what would be done."""
     work, target = session.work, session.remote.repository
     proposal = session.propose()

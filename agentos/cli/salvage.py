@@ -29,7 +29,7 @@ from agentos.repository.git.repository import (
 )
 from agentos.repository.git.run import WorktreeConflict
 from agentos.repository.git.salvage import (
-    Kept,
+    SavedSnapshot,
     find_snapshot,
     list_snapshots,
     restore_to,
@@ -148,7 +148,7 @@ def _list(arguments: Arguments, item: str) -> int:
     saved = list_snapshots(repository, worktrees, item or None)
     if item and not saved:
         raise _nothing_saved(item)
-    by_item: dict[str, list[Kept]] = {}
+    by_item: dict[str, list[SavedSnapshot]] = {}
     for kept in saved:
         by_item.setdefault(kept.item, []).append(kept)
     entries = []
@@ -175,7 +175,7 @@ def _list(arguments: Arguments, item: str) -> int:
     return 0
 
 
-def _to_json(kept: Kept, latest: str) -> dict[str, Any]:
+def _to_json(kept: SavedSnapshot, latest: str) -> dict[str, Any]:
     return {
         "name": kept.name,
         "commit": kept.commit,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agentos.documents.markdown import (
-    Kind,
+    LineKind,
     Lines,
     first_of_block,
     last_written,
@@ -26,7 +26,7 @@ def find_cut(text: str, lines: Lines, outer_fence: int) -> Cut | None:
     if opening is not None:
         return opening.number, "this code block is never closed"
     last = last_written(lines)
-    if last and last.kind is Kind.COMMENT:
+    if last and last.kind is LineKind.COMMENT:
         _, _, comment = text.rpartition("<!--")
         if "-->" not in comment:
             return last.block, "this comment is never closed"

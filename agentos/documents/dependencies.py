@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from agentos.documents.headings import Topic, plain, topic_of
-from agentos.documents.markdown import MAX_CHARACTERS, Kind, Line, scan
+from agentos.documents.markdown import MAX_CHARACTERS, Line, LineKind, scan
 
 MAX_FOUND = 200
 MAX_LINE = 2_000
@@ -116,11 +116,11 @@ def _read(lines: tuple[Line, ...], ours: str) -> Iterator[Dependency]:
     # Whether a statement without items goes on in the list below it.
     goes_on = False
     for line in lines:
-        if line.kind is Kind.HEADING:
+        if line.kind is LineKind.HEADING:
             entries, said = _read_heading(line.text)
             goes_on = False
-        elif line.kind is not Kind.TEXT:
-            goes_on = goes_on and line.kind in (Kind.BLANK, Kind.COMMENT)
+        elif line.kind is not LineKind.TEXT:
+            goes_on = goes_on and line.kind in (LineKind.BLANK, LineKind.COMMENT)
             continue
         text, is_entry = _unmark(line.text[:MAX_LINE])
         if text is None:

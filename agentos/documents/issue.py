@@ -21,9 +21,9 @@ from agentos.documents.headings import (
 )
 from agentos.documents.markdown import (
     MAX_CHARACTERS,
-    Item,
-    Kind,
     Line,
+    LineKind,
+    ListItem,
     Section,
     items,
     paragraphs,
@@ -209,7 +209,7 @@ def parse_issue(text: str) -> Issue:
 
 
 def _visible_text(section: Section) -> str:
-    rows = [line.text for line in section.body if line.kind is not Kind.COMMENT]
+    rows = [line.text for line in section.body if line.kind is not LineKind.COMMENT]
     text = "\n".join(rows)
     return text.strip()
 
@@ -274,7 +274,7 @@ def _collect(section: Section, topic: Topic, group: str, into: _Parts) -> None:
 
 
 def _questions(
-    section: Section, listed: Sequence[Item], running: Sequence[str]
+    section: Section, listed: Sequence[ListItem], running: Sequence[str]
 ) -> Iterator[Question]:
     if not listed:
         for text in running:
@@ -289,7 +289,7 @@ def _questions(
             yield read_question(entry, code)
 
 
-def _entry_text(entry: Item) -> str:
+def _entry_text(entry: ListItem) -> str:
     if not entry.details:
         return entry.text
     text = entry.text.rstrip(":;,. ")
@@ -324,19 +324,21 @@ def _row_text(grid: Table, row: _Texts) -> str:
     return "; ".join(parts)
 
 
-def _code_below(lines: Sequence[Line], entries: Sequence[Item]) -> dict[int, list[str]]:
+def _code_below(
+    lines: Sequence[Line], entries: Sequence[ListItem]
+) -> dict[int, list[str]]:
     """Return the fenced code that belongs to each entry, by the line of the entry."""
     codes: dict[int, list[str]] = {entry.line: [] for entry in entries}
     current: list[str] = []
     for line in lines:
         current = codes.get(line.number, current)
         code = line.text.strip()
-        if code and line.kind is Kind.CODE:
+        if code and line.kind is LineKind.CODE:
             current.append(code)
     return codes
 
 
-def read_question(entry: Item, code: str = "") -> Question:
+def read_question(entry: ListItem, code: str = "") -> Question:
     """Read an entry of a list of questions, with the answer that it may contain.
 
     `code` is fenced code below the entry, which belongs to the answer.
@@ -374,7 +376,7 @@ def _table_files(grids: Sequence[Table]) -> Iterator[FileChange]:
                 yield FileChange(path, change, description)
 
 
-def _listed_files(entries: Sequence[Item], group: str) -> Iterator[FileChange]:
+def _listed_files(entries: Sequence[ListItem], group: str) -> Iterator[FileChange]:
     for entry in entries:
         hint, path, description = _file_entry(entry.text)
         if path:

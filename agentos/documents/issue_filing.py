@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from agentos.documents.headings import plain, split_number
 from agentos.documents.markdown import (
-    Kind,
+    LineKind,
     end_of_heading,
     scan,
     sections,
@@ -50,7 +50,7 @@ def split_issue(text: str) -> TrackerIssue:
     for index in range(_end_of_notes(rows, head), end):
         row = rows[index]
         kind = lines[index].kind
-        is_code = kind is Kind.CODE or kind is Kind.FENCE
+        is_code = kind is LineKind.CODE or kind is LineKind.FENCE
         if is_code or not row.strip().startswith(_OWN_COMMENTS):
             kept.append(row)
     body = "\n".join(kept)

@@ -31,7 +31,7 @@ _LINE_END = re.compile(r"\s*\n\s*")
 _HTML_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 
 
-class Kind(StrEnum):
+class LineKind(StrEnum):
     """What a line is."""
 
     TEXT = "text"
@@ -70,7 +70,7 @@ class Line(NamedTuple):
 
     number: int
     text: str
-    kind: Kind
+    kind: LineKind
     level: int = 0
     """Level of a heading, else 0."""
     info: str = ""
@@ -86,12 +86,12 @@ class Line(NamedTuple):
     @property
     def is_text(self) -> bool:
         """Tell whether the line is visible text and not a heading."""
-        return self.kind is Kind.TEXT
+        return self.kind is LineKind.TEXT
 
     @property
     def is_code(self) -> bool:
         """Tell whether the line is code or a fence around it."""
-        return self.kind in (Kind.CODE, Kind.FENCE)
+        return self.kind in (LineKind.CODE, LineKind.FENCE)
 
     @property
     def is_row(self) -> bool:
@@ -130,7 +130,7 @@ Sections = tuple[Section, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ListItem:
     """One item of a list, with its nested items as details."""
 
     text: str
@@ -190,7 +190,7 @@ class _Draft:
 
     number: int
     text: str
-    kind: Kind = Kind.TEXT
+    kind: LineKind = LineKind.TEXT
     level: int = 0
     info: str = ""
     form: Form = Form.PARAGRAPH
@@ -200,8 +200,8 @@ class _Draft:
 
     def finish(self) -> Line:
         """Return the classified line."""
-        if self.kind is Kind.TEXT and not self.text.strip():
-            self.kind = Kind.BLANK
+        if self.kind is LineKind.TEXT and not self.text.strip():
+            self.kind = LineKind.BLANK
             self.text = ""
         return Line(
             self.number,
@@ -258,11 +258,11 @@ def _mark_item(lines: Drafts, depth: int) -> None:
 
 def _mark_heading(lines: Drafts, level: int, source: str) -> None:
     for line in lines:
-        line.kind = Kind.UNDERLINE
+        line.kind = LineKind.UNDERLINE
         line.text = ""
     title = _COMMENT.sub(_keep_visible, source)
     first = lines[0]
-    first.kind = Kind.HEADING
+    first.kind = LineKind.HEADING
     title = _LINE_END.sub(" ", title)
     first.text = title.strip()
     first.level = level
@@ -270,20 +270,20 @@ def _mark_heading(lines: Drafts, level: int, source: str) -> None:
 
 def _mark_code(lines: Drafts) -> None:
     for line in lines:
-        line.kind = Kind.CODE
+        line.kind = LineKind.CODE
         line.block = lines[0].number
 
 
 def _mark_fence(lines: Drafts, token: Token) -> None:
     _mark_code(lines)
     opening = lines[0]
-    opening.kind = Kind.FENCE
+    opening.kind = LineKind.FENCE
     opening.info = token.info.strip()
     # Without a closing fence, only the opening is not part of the content.
     count = token.content.count("\n")
     is_closed = len(lines) == count + 2
     if is_closed:
-        lines[-1].kind = Kind.FENCE
+        lines[-1].kind = LineKind.FENCE
 
 
 def _mark_text(lines: Drafts, form: Form) -> None:
@@ -302,7 +302,7 @@ def _mark_text(lines: Drafts, form: Form) -> None:
     for line, text in zip(lines, texts, strict=True):
         is_hidden = not text.strip()
         if is_hidden and line.text.strip():
-            line.kind = Kind.COMMENT
+            line.kind = LineKind.COMMENT
         line.text = text
 
 
@@ -376,11 +376,11 @@ def open_fence(lines: Lines) -> Line | None:
     if not last.is_code:
         return None
     opening = first_of_block(lines, last)
-    if opening.kind is not Kind.FENCE:
+    if opening.kind is not LineKind.FENCE:
         return None
     if last is opening:
         return opening
-    if last.kind is Kind.CODE:
+    if last.kind is LineKind.CODE:
         return opening
     return None
 
@@ -388,7 +388,7 @@ def open_fence(lines: Lines) -> Line | None:
 def last_written(lines: Lines) -> Line | None:
     """Return the last line that is not blank."""
     for line in reversed(lines):
-        if line.kind is not Kind.BLANK:
+        if line.kind is not LineKind.BLANK:
             return line
     return None
 
@@ -428,7 +428,7 @@ def sections(lines: Lines) -> Sections:
         head = lines[start]
         level = head.level
         begin = start + 1
-        while begin < end and lines[begin].kind is Kind.UNDERLINE:
+        while begin < end and lines[begin].kind is LineKind.UNDERLINE:
             begin += 1
         section = Section(
             title=head.text,
@@ -449,16 +449,16 @@ def end_of_heading(lines: Lines) -> int:
     """Return the number of the last line of the first heading, 0 without a heading."""
     end = 0
     for line in lines:
-        if end and line.kind is not Kind.UNDERLINE:
+        if end and line.kind is not LineKind.UNDERLINE:
             break
         if line.level or end:
             end = line.number
     return end
 
 
-def items(lines: Iterable[Line]) -> tuple[Item, ...]:
+def items(lines: Iterable[Line]) -> tuple[ListItem, ...]:
     """Return the list items; wrapped lines are joined, nested items become details."""
-    found: list[Item] = []
+    found: list[ListItem] = []
     # The rows of the last item, then those of each item nested in it.
     parts: list[list[str]] = []
     base = 0
@@ -484,13 +484,13 @@ def items(lines: Iterable[Line]) -> tuple[Item, ...]:
         _finish_item(found, parts)
         base = line.item
         parts = [[text]]
-        item = Item("", line.number, is_checked, is_ordered)
+        item = ListItem("", line.number, is_checked, is_ordered)
         found.append(item)
     _finish_item(found, parts)
     return tuple(item for item in found if item.text or item.details)
 
 
-def _finish_item(found: list[Item], parts: Iterable[list[str]]) -> None:
+def _finish_item(found: list[ListItem], parts: Iterable[list[str]]) -> None:
     """Give the last item its text and its details."""
     if not found:
         return

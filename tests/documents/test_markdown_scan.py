@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentos.documents.markdown import (
-    Kind,
+    LineKind,
     closing_fence,
     end_of_heading,
     items,
@@ -53,9 +53,9 @@ def test_a_longer_fence_holds_a_shorter_one() -> None:
     lines = scan(text)
     assert lines[0].info == "md"
     assert [line.kind for line in lines[:6]] == [
-        Kind.FENCE,
-        *[Kind.CODE] * 4,
-        Kind.FENCE,
+        LineKind.FENCE,
+        *[LineKind.CODE] * 4,
+        LineKind.FENCE,
     ]
 
 
@@ -163,11 +163,11 @@ def test_large_hostile_inputs_are_read() -> None:
         "# x\n" * 50_000,
     ):
         lines = scan(text)
-        assert lines[-1].kind in Kind
+        assert lines[-1].kind in LineKind
         tables(lines)
 
 
-def kinds(text: str) -> list[Kind]:
+def kinds(text: str) -> list[LineKind]:
     return [line.kind for line in scan(text)]
 
 
@@ -197,7 +197,7 @@ def test_a_heading_inside_an_html_block_is_html() -> None:
 
 
 def test_a_comment_runs_over_blank_lines_to_its_end() -> None:
-    assert kinds("<!-- a\nb\n-->\ntext") == [*[Kind.COMMENT] * 3, Kind.TEXT]
+    assert kinds("<!-- a\nb\n-->\ntext") == [*[LineKind.COMMENT] * 3, LineKind.TEXT]
     assert titles("<!--\n\n# no\n\n-->\n\n# yes") == ["yes"]
 
 
@@ -214,10 +214,10 @@ def test_a_fence_in_a_list_item_is_code_and_ends_with_its_item() -> None:
 
 def test_text_that_is_indented_by_four_is_code() -> None:
     assert kinds("text\n\n    # code\n") == [
-        Kind.TEXT,
-        Kind.BLANK,
-        Kind.CODE,
-        Kind.BLANK,
+        LineKind.TEXT,
+        LineKind.BLANK,
+        LineKind.CODE,
+        LineKind.BLANK,
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from agentos.documents.lld.titles import read_label
-from agentos.documents.markdown import Kind, Lines
+from agentos.documents.markdown import LineKind, Lines
 
 _BOLD = re.compile(r"\*\*(?=\d)([^|*]{1,114}[^|*#\s])\*\*:?\s*")
 _FEW = 3
@@ -40,7 +40,7 @@ def promote_bold(lines: Lines) -> Lines:
     changed = list(lines)
     for index, level in levels.items():
         changed[index] = lines[index]._replace(
-            text=bold[index], kind=Kind.HEADING, level=level
+            text=bold[index], kind=LineKind.HEADING, level=level
         )
     return tuple(changed)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from agentos.documents.issue import FileChange, Question
 from agentos.documents.lld.log import ReviewLog
-from agentos.documents.markdown import Form, Kind, Line, Lines, Sections
+from agentos.documents.markdown import Form, Line, LineKind, Lines, Sections
 from agentos.documents.tables import split_row
 
 
@@ -46,7 +46,7 @@ MISSING = LldSection("", "", line=0, lines=(), parts=())
 
 
 def _has_content(line: Line) -> bool:
-    if line.kind is Kind.CODE:
+    if line.kind is LineKind.CODE:
         return line.text.strip() != ""
     if not line.is_text:
         return False

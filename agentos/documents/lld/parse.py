@@ -30,7 +30,7 @@ from agentos.documents.lld.titles import (
 from agentos.documents.markdown import (
     MAX_CHARACTERS,
     Form,
-    Kind,
+    LineKind,
     Lines,
     Section,
     Sections,
@@ -405,7 +405,7 @@ def _after_final_status(lines: Lines) -> int:
     for line in lines:
         if line.block <= closing:
             continue
-        if line.kind is Kind.COMMENT:
+        if line.kind is LineKind.COMMENT:
             continue
         if line.form is Form.RULE:
             continue

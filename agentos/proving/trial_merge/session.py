@@ -18,7 +18,7 @@ from agentos.proving.trial_merge.report import MergedItem, MergeResult, TrialMer
 from agentos.proving.trial_merge.scratch_worktree import scratch_worktree
 from agentos.proving.trial_merge.search import Failures
 from agentos.proving.trial_merge.suite import OutOfRuns, Suite, SuiteResult
-from agentos.proving.trial_merge.trial import Settled, TrialMerge
+from agentos.proving.trial_merge.trial import TrialMerge, TrialResult
 from agentos.repository.git.repository import find_repository, resolve_commit
 from agentos.repository.git.run import Git
 from agentos.state.home import Home, repository_key
@@ -154,7 +154,7 @@ class _Trial:
             self.known = await self._run(())
         return result.without(self.known)
 
-    async def find_problem(self, settled: Settled) -> str:
+    async def find_problem(self, settled: TrialResult) -> str:
         """Return why it is unknown whether the kept items are green, or an empty
         string.
         """

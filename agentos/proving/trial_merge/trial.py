@@ -41,7 +41,7 @@ class Tests(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class TrialResult:
     """The result of each item in merge order, and the unexplained failures."""
 
     entries: tuple[MergedItem, ...]
@@ -63,7 +63,7 @@ class TrialMerge:
         self._kept: list[str] = []
         self._out: dict[str, MergedItem] = {}
 
-    async def settle(self) -> Settled:
+    async def settle(self) -> TrialResult:
         """Merge and test until the suite is green with the kept items or the runs are
         used up.
         """
@@ -81,10 +81,10 @@ class TrialMerge:
                 self._leave_out(found)
                 failures = {}
         except OutOfRuns:
-            return Settled(
+            return TrialResult(
                 self._entries(), tuple(self._kept), failures, is_cut_short=True
             )
-        return Settled(self._entries(), tuple(self._kept))
+        return TrialResult(self._entries(), tuple(self._kept))
 
     def _merge(self, items: Sequence[str]) -> None:
         """Merge items on top of each other; leave out an item that contains one that

@@ -28,7 +28,7 @@ _FIELDS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class SavedSnapshot:
     """A saved snapshot of an item."""
 
     item: str
@@ -44,7 +44,7 @@ class Kept:
 
 def list_snapshots(
     repository: Path, worktrees: Path, item: str | None = None
-) -> tuple[Kept, ...]:
+) -> tuple[SavedSnapshot, ...]:
     """Return what was saved of one item or of all, the oldest first.
 
     `worktrees` is the folder of all worktrees of the repository.
@@ -52,7 +52,7 @@ def list_snapshots(
     items = _find_items(repository, worktrees)
     if item is not None:
         items = {checked_item(item)}
-    found: list[Kept] = []
+    found: list[SavedSnapshot] = []
     for each in items:
         git = saved_in(repository, worktrees, each)
         prefix = f"{REFS}/{each}/"
@@ -61,7 +61,7 @@ def list_snapshots(
     return tuple(found)
 
 
-def _age(kept: Kept) -> tuple[int, str, str]:
+def _age(kept: SavedSnapshot) -> tuple[int, str, str]:
     return kept.when, kept.item, kept.name
 
 
@@ -139,7 +139,7 @@ class _Row:
     branch: str
 
 
-def _read(git: Git, prefix: str) -> Iterator[Kept]:
+def _read(git: Git, prefix: str) -> Iterator[SavedSnapshot]:
     rows = list(_rows(git, prefix))
     branches = {row.item: row.branch for row in rows if row.name == OPENED}
     trees: dict[str, frozenset[str]] = {}
@@ -152,7 +152,7 @@ def _read(git: Git, prefix: str) -> Iterator[Kept]:
             trees[branch] = _trees_of(git, branch)
         if row.tree not in counts:
             counts[row.tree] = _count_files(git, row.tree)
-        yield Kept(
+        yield SavedSnapshot(
             item=row.item,
             name=row.name,
             commit=row.commit,

@@ -49,7 +49,7 @@ class LeftOut:
     reason: str
 
 
-class Kept:
+class KeptPaths:
     """Paths that are kept with everything in them, even if they are ignored."""
 
     def __init__(self, paths: Iterable[bytes]) -> None:
@@ -98,7 +98,9 @@ class _Seen:
         return stat.S_ISDIR(self.status.st_mode)
 
 
-def scan(git: Git, folder: Path, kept: Kept, *, with_ignored: bool = False) -> Scan:
+def scan(
+    git: Git, folder: Path, kept: KeptPaths, *, with_ignored: bool = False
+) -> Scan:
     """Return the files that git does not ignore, and those in `kept`.
 
     The scan goes level by level, so that git is asked once a level and an ignored
@@ -220,14 +222,14 @@ def _list_folder(root: int, path: bytes, is_forced: bool, found: Scan) -> list[_
     return seen
 
 
-def _is_forced(entry: _Seen, kept: Kept) -> bool:
+def _is_forced(entry: _Seen, kept: KeptPaths) -> bool:
     if entry.is_forced:
         return True
     return kept.has(entry.path, is_folder=entry.is_folder)
 
 
 def _find_ignored(
-    git: Git, seen: Iterable[_Seen], kept: Kept, depth: int, with_ignored: bool
+    git: Git, seen: Iterable[_Seen], kept: KeptPaths, depth: int, with_ignored: bool
 ) -> frozenset[bytes]:
     asked = []
     for entry in seen:

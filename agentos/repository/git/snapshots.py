@@ -35,7 +35,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class RefTarget:
     """A commit under one of our refs, and its tree."""
 
     commit: str
@@ -205,7 +205,7 @@ def save(
             return Snapshot(commit, ref, left_out)
 
 
-def refs_of(git: Git, worktree: Worktree) -> dict[str, Kept]:
+def refs_of(git: Git, worktree: Worktree) -> dict[str, RefTarget]:
     """Return every ref of the item with its commit."""
     # The slash at the end keeps item 10 apart from item 106.
     prefix = f"{worktree.refs}/"
@@ -213,7 +213,7 @@ def refs_of(git: Git, worktree: Worktree) -> dict[str, Kept]:
     found = {}
     for line in git.run(*arguments, prefix).decode().split("\n")[:-1]:
         ref, commit, tree = line.split(" ")
-        found[ref] = Kept(commit, tree)
+        found[ref] = RefTarget(commit, tree)
     return found
 
 

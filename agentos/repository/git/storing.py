@@ -17,7 +17,7 @@ from agentos.repository.git.scanning import (
     SUBMODULE,
     UNREADABLE,
     Found,
-    Kept,
+    KeptPaths,
     LeftOut,
     open_file,
     open_folder,
@@ -74,7 +74,7 @@ def store(
     its folder is empty.
     """
     without_index = git.on(folder).with_variables(GIT_INDEX_FILE=os.devnull + "/none")
-    kept = Kept([*known, *also])
+    kept = KeptPaths([*known, *also])
     scanned = scan(without_index, folder, kept, with_ignored=with_ignored)
     left_out = list(scanned.left_out)
     contents = {entry.content for entry in known.values()}

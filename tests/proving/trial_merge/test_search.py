@@ -20,7 +20,7 @@ from agentos.proving.trial_merge.merging import Joined
 from agentos.proving.trial_merge.report import MergedItem, MergeResult, TrialMergeReport
 from agentos.proving.trial_merge.search import Failures
 from agentos.proving.trial_merge.suite import OutOfRuns
-from agentos.proving.trial_merge.trial import Settled, TrialMerge
+from agentos.proving.trial_merge.trial import TrialMerge, TrialResult
 
 
 @dataclass
@@ -72,7 +72,7 @@ class Model:
         self.asked.add(items)
         return self.failing(items)
 
-    def settle(self) -> Settled:
+    def settle(self) -> TrialResult:
         return asyncio.run(TrialMerge(self.candidates, self, self).settle())
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from agentos.documents.markdown import Kind, scan, split_lines
+from agentos.documents.markdown import LineKind, scan, split_lines
 from agentos.state.terminal_text import clean_text
 
 _SEPARATOR = "\u200b"
@@ -79,12 +79,12 @@ def _prepare(report: str) -> str:
 
 def _without_open_fence(text: str) -> str:
     """Make fences plain text if one is not closed, as it would swallow what follows."""
-    if scan(f"{text}\n# end")[-1].kind is Kind.HEADING:
+    if scan(f"{text}\n# end")[-1].kind is LineKind.HEADING:
         return text
     rows = []
     for line in scan(text):
         row = line.text
-        if line.kind is Kind.FENCE:
+        if line.kind is LineKind.FENCE:
             row = _SEPARATOR + row
         rows.append(row)
     return "\n".join(rows)
@@ -115,6 +115,6 @@ def _cut(text: str, room: int) -> str:
 def _section_starts(text: str) -> Iterator[int]:
     position = 0
     for row, line in zip(text.split("\n"), scan(text), strict=True):
-        if line.kind is Kind.HEADING and row.startswith("#"):
+        if line.kind is LineKind.HEADING and row.startswith("#"):
             yield position
         position += len(row) + 1
