@@ -124,6 +124,9 @@ class Publication:
         `result` is the recorded one. If it is the document, the document replaces a
         previous one; otherwise a previous document is retired.
         """
+        # The record has no name if nothing was at the targets then. A file that appeared
+        # since is kept under a new name. What an interrupted reveal has already moved
+        # in has no hidden counterpart and is left alone.
         if not superseded:
             superseded = self.name_for_superseded()
         kept_folders = self._kept_folders(superseded)

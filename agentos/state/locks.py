@@ -53,6 +53,7 @@ class ItemLock:
 
     def release(self) -> None:
         """Remove the lock file and unlock the item."""
+        # In this order: after the unlock, another process may own the path.
         self._path.unlink(missing_ok=True)
         os.close(self.descriptor)
 
@@ -89,6 +90,12 @@ def read_holder(path: Path) -> Holder | None:
 
 
 def _try_lock(path: Path) -> ItemLock | None:
+    """Lock the file, or return None if it is locked.
+
+    A holder removes the file before it unlocks it, so the file that is opened here may
+    have lost its name. A lock on it is worthless, because the next process creates a
+    new file: it counts only if the path still leads to the locked file.
+    """
     descriptor = os.open(
         path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
     )

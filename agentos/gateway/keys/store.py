@@ -91,6 +91,8 @@ class Store:
         with self._transaction() as database:
             now = self.clock()
             self._renew_owner(database, now)
+            # A copy: what is given up while this transaction runs, or before one that
+            # fails, is deleted by a later one.
             given_up = frozenset(self._given_up)
             for table, number in given_up:
                 database.execute(

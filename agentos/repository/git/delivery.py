@@ -138,8 +138,13 @@ def deliver(
         base=parent,
     )
     if recorded is not None and parent in earlier:
+        # The work continues a commit that was delivered before, so the record keeps
+        # the first base.
         worktree = recorded
     tip = find_free_tip(users, worktree)
+    # The tip must be in the history of the new commit, or somebody's commits would be
+    # lost. A branch that is still at the recorded base has no work on it and may be
+    # moved, even if the item began anew from another base.
     is_moved = bool(tip) and not is_ancestor(apart, tip, found.commit)
     if is_moved and (recorded is None or tip != recorded.base):
         raise WorktreeConflict(

@@ -236,7 +236,12 @@ def _take_over(git: Git, users: Git, worktree: Worktree) -> None:
 
 
 def _begin(git: Git, both: Git, known: Worktree | None, wanted: Worktree) -> Worktree:
-    """Start the branch from the base, or from its own work if that is not merged."""
+    """Start the branch at the new base, unless it has unmerged work.
+
+    Without work of its own it starts at that base. Merged work stays in its history: it
+    starts at the base joined with that work. If work is unmerged, `_find_start` returns
+    nothing, and base and branch stay as they were.
+    """
     start = wanted.base
     opened = wanted
     if known is not None:

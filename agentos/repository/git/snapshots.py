@@ -111,7 +111,13 @@ def bring_back(
     with_ignored: bool = False,
     worthless: Mapping[str, str] = MappingProxyType({}),
 ) -> Restored:
-    """Restore a snapshot while the lock is held."""
+    """Restore a snapshot while the lock is held.
+
+    The order makes a kill harmless: files that differ are saved before the first is
+    removed, and `latest` moves when all are written. Until then a repeated restore
+    saves and writes what still differs. A submodule is written even if it is unchanged,
+    because its empty folder may be missing.
+    """
     wanted = list_tree(git, commit)
     latest = read_latest(git, worktree)
     present = look_at(git, worktree, latest, also=wanted, with_ignored=with_ignored)

@@ -48,6 +48,8 @@ def find_base(
     merged = _find_merged(git, head, tips, say)
     outermost = _outermost(git, list(tips))
     left = [tip for tip in outermost if tip not in merged]
+    # Git does not know that these are merged. Once they are in the head's history, a
+    # tip that contains one does not conflict over it again.
     known = [tip for tip in merged if _is_in_any(git, tip, left)]
     start = join(git, head, known)
     base = start

@@ -308,6 +308,11 @@ class ProcessWorkers:
         on_events: Callable[[Sequence[Event]], None],
         limit: float | None,
     ) -> Exit:
+        """Give one assignment to a worker and return how it ended.
+
+        A lost fork server or channel is not the item's fault: `is_server_lost` makes
+        that attempt free.
+        """
         try:
             worker = await self._take_worker()
         except (ForkServerDied, OSError) as error:

@@ -250,6 +250,8 @@ def _end_all(child: int) -> int:
     status = signal.SIGKILL.value
     give_up = time.monotonic() + _PATIENCE
     while time.monotonic() < give_up:
+        # Repeated, because a process can fork between listing and kill. Its children
+        # become ours, so the next listing finds them.
         for member in list_descendants(os.getpid()):
             _kill(member.pid)
         try:
