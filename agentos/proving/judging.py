@@ -320,7 +320,7 @@ def _judge_red_test(
                 ProofRefusal(
                     "passes-already",
                     test.id,
-                    "passes before anything is built; assert the new behaviour",
+                    "passes before anything is built; assert the new behavior",
                 )
             ]
     return [_not_run(test)]

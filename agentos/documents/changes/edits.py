@@ -106,7 +106,7 @@ def _find_once(plain: Rows, wanted: Rows, line: int) -> int:
     raise EditRefused(
         line,
         f"the SEARCH text is found {count} times (lines {lines} of the file); add"
-        " neighbouring lines until it is found once",
+        " neighboring lines until it is found once",
     )
 
 

@@ -105,7 +105,7 @@ def _read_review(parts: Sections) -> LoggedReview:
         date=date,
         verdict=labels.get("verdict") or verdict.strip(),
         comments=tuple(_comments(parts)),
-        summary=" ".join(_unlabelled(parts)),
+        summary=" ".join(_unlabeled(parts)),
         line=parts[0].line,
     )
 
@@ -141,7 +141,7 @@ def _labels(parts: Sections) -> dict[str, str]:
     return found
 
 
-def _unlabelled(parts: Sections) -> Iterator[str]:
+def _unlabeled(parts: Sections) -> Iterator[str]:
     for row in _rows(parts):
         label, _ = split_label(row)
         if row and label.casefold() not in _LABELS:
