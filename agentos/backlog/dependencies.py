@@ -50,11 +50,11 @@ class After:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What the tasks of a selection wait for; tasks are given by position."""
+    """What the items of a selection wait for; items are given by position."""
 
     after: tuple[After, ...] = ()
     blocked: Mapping[int, str] = field(default_factory=dict)
-    """Tasks that cannot start whatever the others do, and why."""
+    """Items that cannot start whatever the others do, and why."""
     warnings: tuple[str, ...] = ()
     whereabouts: Answers = field(default_factory=dict)
     """What the source said about dependencies that were not collected."""

@@ -186,7 +186,7 @@ class ReadyQueue:
         self._ready: list[int] = []
         self.blocked: dict[int, int | None] = dict.fromkeys(blocked)
         """Items that can no longer start, with the one that blocks them; None if that is
-        not in this batch.
+        not in this run.
         """
         for position in tuple(self.blocked):
             self._block_followers(position)

@@ -13,7 +13,7 @@ from agentos.documents.provenance import SKELETON_STATUS
 from agentos.errors import UsageError
 from agentos.item import ENDED, Item, State
 from agentos.kinds import Kind
-from agentos.repository.completion import is_complete, settle, stamped_status
+from agentos.repository.completion import is_complete, settle, status_for_input
 from agentos.repository.paths import document_path
 from agentos.state.files import list_names
 from agentos.state.home import Home
@@ -52,7 +52,7 @@ class Selection:
     counts: dict[ItemStatus, int] = field(default_factory=dict)
     edited: tuple[Item, ...] = ()
     unfiled: int = 0
-    """Number of tasks that are complete and only have to be filed."""
+    """Number of items that are complete and only have to be filed."""
 
     def describe(self) -> str:
         """Return the counts as `7 already complete, 3 resumed, 0 new`."""
@@ -124,7 +124,7 @@ class ItemIndex:
     def documented_state(self, item: Item) -> State:
         """Return the state of an item that has a document but no record."""
         digest = self._inbox.digest(item)
-        status = stamped_status(item, digest, self._repository)
+        status = status_for_input(item, digest, self._repository)
         if status == SKELETON_STATUS:
             return State.SKELETON
         return State.APPROVED

@@ -74,7 +74,7 @@ def show(options: RunOptions, arguments: Arguments) -> int:
             f"Dry run mode: {total} items would be processed, {parallel} at a time,"
             " nothing was started"
         ),
-        f"Standing: {selection.describe()}",
+        f"Items: {selection.describe()}",
         f"Estimated time: {expected.describe()}",
     ]
     command = f"agentos triage {options.workflow}"

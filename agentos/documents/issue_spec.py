@@ -160,7 +160,7 @@ def _check_whole(draft: IssueDraft, brief: Brief) -> Iterator[Finding]:
 
 
 def finalize_issue(
-    text: str, *, item: str, status: str, reviews: Sequence[Review], stamp: str
+    text: str, *, item: str, status: str, reviews: Sequence[Review], provenance: str
 ) -> str:
     """Return the issue with its status, its review log and its provenance.
 
@@ -174,7 +174,9 @@ def finalize_issue(
             end += 1
         number = f"#{item}" if item.isdecimal() else item
         rows[head:end] = ["", f"**Brief:** {number}", f"**Status:** {status}", ""]
-    return append_log("\n".join(rows), status=status, reviews=reviews, stamp=stamp)
+    return append_log(
+        "\n".join(rows), status=status, reviews=reviews, provenance=provenance
+    )
 
 
 def _is_status(row: str) -> bool:

@@ -34,19 +34,21 @@ class Review:
 
 
 def finalize_document(
-    text: str, *, item: str, status: str, reviews: Sequence[Review], stamp: str
+    text: str, *, item: str, status: str, reviews: Sequence[Review], provenance: str
 ) -> str:
     """Return the document with its review log, its status and its provenance."""
     del item
-    return append_log(text, status=status, reviews=reviews, stamp=stamp)
+    return append_log(text, status=status, reviews=reviews, provenance=provenance)
 
 
-def append_log(text: str, *, status: str, reviews: Sequence[Review], stamp: str) -> str:
+def append_log(
+    text: str, *, status: str, reviews: Sequence[Review], provenance: str
+) -> str:
     """Return the document with a new review log, its final status and its provenance.
 
-    `stamp` is the provenance line, which may be empty.
+    `provenance` is the last line, a comment, and may be empty.
     """
-    body = _without_log(text, stamp).rstrip()
+    body = _without_log(text, provenance).rstrip()
     # The rule was written above an earlier log.
     body = body.removesuffix("---").rstrip()
     parts = [body, "---", f"## {LOG_TITLE}"]
@@ -55,12 +57,12 @@ def append_log(text: str, *, status: str, reviews: Sequence[Review], stamp: str)
         parts.append(rendered)
     parts.append(_render_summary(reviews))
     parts.append(f"**Final Status:** {status}")
-    if stamp:
-        parts.append(" ".join(stamp.split()))
+    if provenance:
+        parts.append(" ".join(provenance.split()))
     return "\n\n".join(parts) + "\n"
 
 
-def _without_log(text: str, stamp: str) -> str:
+def _without_log(text: str, provenance: str) -> str:
     """Cut earlier review logs and provenance lines, and close an open fence."""
     lines = scan(text)
     cut: set[int] = set()
@@ -71,13 +73,13 @@ def _without_log(text: str, stamp: str) -> str:
                 last = section.whole[-1].number
             cut.update(range(section.line, last + 1))
     # The first two words are the same in every version of the line.
-    beginning = " ".join(stamp.split()[:2])
+    beginning = " ".join(provenance.split()[:2])
     rows = []
     for line, row in zip(lines, split_lines(text), strict=True):
         if line.number in cut:
             continue
-        is_stamp = beginning and row.strip().startswith(beginning)
-        if is_stamp and not line.is_code:
+        is_provenance = beginning and row.strip().startswith(beginning)
+        if is_provenance and not line.is_code:
             continue
         rows.append(row)
     closing = closing_fence(scan_rows(rows))

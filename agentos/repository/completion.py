@@ -36,7 +36,7 @@ def is_complete(
     is of. A skeleton is not complete for a run that asks a model.
     """
     if record is None:
-        status = stamped_status(item, digest, repository)
+        status = status_for_input(item, digest, repository)
         if status == SKELETON_STATUS:
             return not redo_skeletons
         return status not in ("", SIMULATED_STATUS)
@@ -50,7 +50,7 @@ def is_complete(
     return any(map(Path.exists, _possible_paths(repository / record.artefact)))
 
 
-def stamped_status(item: Item, digest: str, repository: Path) -> str:
+def status_for_input(item: Item, digest: str, repository: Path) -> str:
     """Return the status of the finished document of this input, empty if there is none."""
     document = repository / document_path(item.kind, item.id)
     for path in _possible_paths(document):

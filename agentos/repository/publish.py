@@ -53,7 +53,7 @@ class Publication:
     """The folders of its lineage files, as paths in the repository."""
     document: str
     """Path of the finished document in the repository, empty for items without one."""
-    mark: str
+    suffix: str
     """Suffix of the hidden names: unique to this item in this home, and the same at every
     attempt.
     """
@@ -201,7 +201,7 @@ class Publication:
 
     def _hidden(self, path: str) -> Path:
         target = self._target(path)
-        return target.with_name(f".{target.name}.{self.mark}.tmp")
+        return target.with_name(f".{target.name}.{self.suffix}.tmp")
 
     def _retire_document(self, kept: Path) -> None:
         """Move away a document of ours that is no longer approved; one written by hand
@@ -236,7 +236,7 @@ class Publication:
         new = self._hidden(self.document).read_bytes()
         if old == new:
             return
-        temporary = kept.with_name(f".{kept.name}.{self.mark}.tmp")
+        temporary = kept.with_name(f".{kept.name}.{self.suffix}.tmp")
         temporary.unlink(missing_ok=True)
         write_atomically(kept, old, mode=SHARED_FILE, temporary=temporary)
 

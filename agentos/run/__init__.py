@@ -1,4 +1,4 @@
-"""Run a batch of items: start workers, watch them, publish results and report.
+"""Run many items: start workers, watch them, publish results and report.
 
 `batch.run_batch` runs a workflow command and `calibration.calibrate` a calibration; both
 are called by `agentos.cli` alone. `item_run` handles one item, `schedule` decides which

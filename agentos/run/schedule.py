@@ -60,7 +60,7 @@ class StartDelay:
 
 
 class Schedule:
-    """Hand out the items of a batch in the order of their dependencies."""
+    """Hand out the items of a run in the order of their dependencies."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Handle signals while a batch runs, and restore the previous handlers afterwards."""
+"""Handle signals during a run, and restore the previous handlers afterwards."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Signals:
 
 @contextmanager
 def handled(signals: Signals) -> Iterator[Signals]:
-    """Handle the signals of a batch; SIGHUP stays ignored if it was (nohup)."""
+    """Handle the signals of a run; SIGHUP stays ignored if it was (nohup)."""
 
     def end(number: int, frame: FrameType | None) -> None:
         del frame

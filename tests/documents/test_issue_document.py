@@ -242,7 +242,11 @@ def test_an_issue_with_underlined_headings_is_read() -> None:
 
 def test_notes_are_written_below_an_underlined_title() -> None:
     text = finalize_issue(
-        UNDERLINED, item="12", status="approved", reviews=[], stamp="<!-- agentos x -->"
+        UNDERLINED,
+        item="12",
+        status="approved",
+        reviews=[],
+        provenance="<!-- agentos x -->",
     )
     assert text.split("\n")[:5] == [
         "12 - Export the stock",

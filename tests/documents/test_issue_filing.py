@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from agentos.documents.issue_filing import filed_as, note_filing, split_issue
 from agentos.documents.review_log import append_log
 
-STAMP = "<!-- agentos: workflow=issue/2 input=sha256:00ff -->"
+PROVENANCE = "<!-- agentos: workflow=issue/2 input=sha256:00ff -->"
 DRAFT = """\
 # 41 - Remind members
 
@@ -28,7 +28,7 @@ Remind them.
 
 - [ ] A mail is sent
 """
-ISSUE = append_log(DRAFT, status="APPROVED", reviews=[], stamp=STAMP)
+ISSUE = append_log(DRAFT, status="APPROVED", reviews=[], provenance=PROVENANCE)
 
 
 def test_the_title_has_no_number_and_the_body_no_notes_and_no_log() -> None:
@@ -46,7 +46,7 @@ def test_the_line_is_put_below_the_notes_and_everything_else_stays() -> None:
         in noted
     )
     assert noted.replace("**Filed:** acme/shop#7\n", "") == ISSUE
-    assert noted.rstrip().endswith(STAMP)
+    assert noted.rstrip().endswith(PROVENANCE)
     assert split_issue(noted) == split_issue(ISSUE)
 
 

@@ -126,10 +126,10 @@ def test_an_issue_in_a_fence_is_read_as_one() -> None:
 
 def test_a_final_issue_has_status_log_and_stamp() -> None:
     text = finalize_issue(
-        ISSUE, item="9", status="approved", reviews=[], stamp="<!-- agentos x -->"
+        ISSUE, item="9", status="approved", reviews=[], provenance="<!-- agentos x -->"
     )
     again = finalize_issue(
-        text, item="9", status="approved", reviews=[], stamp="<!-- agentos x -->"
+        text, item="9", status="approved", reviews=[], provenance="<!-- agentos x -->"
     )
     assert text == again
     assert "**Status:** approved" in text

@@ -22,7 +22,7 @@ from agentos.documents.verdict import Decision, Verdict
 FIXTURES = Path(__file__).parent / "fixtures"
 LLD = (FIXTURES / "tide_lld.md").read_text(encoding="utf-8")
 ISSUE = parse_issue((FIXTURES / "tide_issue.md").read_text(encoding="utf-8"))
-STAMP = "<!-- agentos item=7 rounds=2 -->"
+PROVENANCE = "<!-- agentos item=7 rounds=2 -->"
 
 
 def ids(text: str, previous: str | None = None) -> set[str]:
@@ -119,7 +119,9 @@ def final(text: str = LLD, status: str = "APPROVED") -> str:
             finding("F3", "later", Tier.SUGGESTION),
         ),
     ]
-    return finalize_lld(text, item="7", status=status, reviews=reviews, stamp=STAMP)
+    return finalize_lld(
+        text, item="7", status=status, reviews=reviews, provenance=PROVENANCE
+    )
 
 
 def test_a_final_design_states_its_status_and_its_reviews() -> None:
@@ -129,7 +131,7 @@ def test_a_final_design_states_its_status_and_its_reviews() -> None:
     assert "| F2 | high | 3 | stays \\| open | NO - found again in review #2 |" in text
     assert "NOTED" in text
     assert "**Final Status:** APPROVED" in text
-    assert text.endswith(STAMP + "\n")
+    assert text.endswith(PROVENANCE + "\n")
     assert list(parse_lld(text).sections) == list(range(1, 13))
 
 
@@ -165,7 +167,7 @@ def test_a_status_line_is_added_where_there_was_none() -> None:
 
 def test_a_design_without_reviews_says_so() -> None:
     assert "No review took place." in finalize_lld(
-        LLD, item="7", status="failed", reviews=[], stamp=""
+        LLD, item="7", status="failed", reviews=[], provenance=""
     )
 
 
@@ -173,7 +175,7 @@ def test_a_design_without_reviews_says_so() -> None:
 def test_no_text_breaks_the_design_reader(text: str) -> None:
     lld = parse_lld(text)
     check_lld(lld, ISSUE, lld)
-    finalize_lld(text, item="7", status="x", reviews=[], stamp=STAMP)
+    finalize_lld(text, item="7", status="x", reviews=[], provenance=PROVENANCE)
 
 
 def test_findings_come_heaviest_first_and_once() -> None:
@@ -192,11 +194,14 @@ def test_a_status_in_a_table_is_set_there() -> None:
         item="7",
         status="approved",
         reviews=[],
-        stamp=STAMP,
+        provenance=PROVENANCE,
     )
     assert "| **Status** | approved |\n| Owner | depot |\n" in text
     assert "* **Issue:** #7\n* **Reviews:** 0\n\n| Field | Value |" in text
     assert status_of(parse_lld(text)) == "approved"
     assert (
-        finalize_lld(text, item="7", status="approved", reviews=[], stamp=STAMP) == text
+        finalize_lld(
+            text, item="7", status="approved", reviews=[], provenance=PROVENANCE
+        )
+        == text
     )

@@ -111,7 +111,7 @@ def _run(place: Path, die_at: int = 0) -> None:
             return await super().aput(*args, **kwargs)
 
     publication = Publication(
-        str(place / "repo"), ("papers/1",), "designs/1.md", "mark"
+        str(place / "repo"), ("papers/1",), "designs/1.md", "suffix"
     )
     assignment = Assignment(
         item=Item(Kind.LLD, "1", "docs/issues/1.md"),

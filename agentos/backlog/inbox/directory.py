@@ -172,8 +172,8 @@ def set_apart_taken(
     repository: Path,
     workflow: Kind,
 ) -> tuple[tuple[Item, ...], tuple[Reject, ...]]:
-    """Return the tasks in order, and the rejects, with briefs whose id an issue already
-    has.
+    """Return the items in order, and the rejects, to which briefs are added whose id an
+    issue already has.
     """
     taken: dict[str, str] = {}
     if workflow.record.writes_issues:
@@ -190,8 +190,8 @@ def set_apart_taken(
 
 
 def _taken_ids(repository: Path) -> dict[str, str]:
-    """Return the ids of issues, with their file names, that no brief can have written;
-    those are named `42.md`.
+    """Return id and file name of the issues that were not written from a brief; those
+    that were are named `42.md`.
     """
     if not (repository / Kind.LLD.record.inputs).is_dir():
         return {}

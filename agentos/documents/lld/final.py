@@ -28,7 +28,7 @@ def status_of(lld: Lld) -> str:
 
 
 def finalize_lld(
-    text: str, *, item: str, status: str, reviews: Sequence[Review], stamp: str
+    text: str, *, item: str, status: str, reviews: Sequence[Review], provenance: str
 ) -> str:
     """Return the design with its status, its review log and its provenance line."""
     issue = item
@@ -40,7 +40,7 @@ def finalize_lld(
         "reviews": str(len(reviews)),
     }
     body = _set_context(text, context)
-    return append_log(body, status=status, reviews=reviews, stamp=stamp)
+    return append_log(body, status=status, reviews=reviews, provenance=provenance)
 
 
 def _set_context(text: str, values: dict[str, str]) -> str:

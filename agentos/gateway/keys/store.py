@@ -30,10 +30,10 @@ VERSION = 4
 OWNER_LIFE = 60.0
 BUSY_TIMEOUT = 10.0
 LONGEST_REST = 86_400.0
-_STANDING = [field.name for field in fields(QuotaState)]
+_STATE_COLUMNS = [field.name for field in fields(QuotaState)]
 _CLOCKS = "CREATE TABLE IF NOT EXISTS clocks (boot TEXT PRIMARY KEY, ahead REAL)"
 _SCHEMA = f"""
-CREATE TABLE standings (name TEXT PRIMARY KEY, {", ".join(_STANDING)});
+CREATE TABLE standings (name TEXT PRIMARY KEY, {", ".join(_STATE_COLUMNS)});
 CREATE TABLE dead_keys (key TEXT PRIMARY KEY, reason TEXT NOT NULL);
 CREATE TABLE owners (id INTEGER PRIMARY KEY AUTOINCREMENT, pid INTEGER, birth TEXT, place TEXT, seen REAL);
 CREATE TABLE leases (id INTEGER PRIMARY KEY AUTOINCREMENT, owner INTEGER, key TEXT, grp TEXT, model TEXT, since REAL);
@@ -145,14 +145,14 @@ class PoolTransaction:
     def quota_state(self, name: str) -> QuotaState:
         """Return the state of a group or model."""
         row = self._database.execute(
-            f"SELECT {', '.join(_STANDING)} FROM standings WHERE name = ?", (name,)
+            f"SELECT {', '.join(_STATE_COLUMNS)} FROM standings WHERE name = ?", (name,)
         ).fetchone()
-        return QuotaState() if row is None else _to_standing(row)
+        return QuotaState() if row is None else _to_state(row)
 
     def set_quota_state(self, name: str, state: QuotaState) -> None:
         """Store the state of a group or model."""
         values = [name, *asdict(replace(state, dead=redact(state.dead))).values()]
-        columns = ", ".join(("name", *_STANDING))
+        columns = ", ".join(("name", *_STATE_COLUMNS))
         places = ", ".join("?" * len(values))
         self._database.execute(
             f"INSERT OR REPLACE INTO standings ({columns}) VALUES ({places})", values
@@ -282,8 +282,8 @@ def _forget_owner(database: sqlite3.Connection, owner: int | None) -> None:
         database.execute(f"DELETE FROM {table} WHERE {column} = ?", (owner,))
 
 
-def _to_standing(row: Sequence[Any]) -> QuotaState:
-    values = dict(zip(_STANDING, row, strict=True))
+def _to_state(row: Sequence[Any]) -> QuotaState:
+    values = dict(zip(_STATE_COLUMNS, row, strict=True))
     for name in ("is_cautious", "is_learned"):
         values[name] = bool(values[name])
     return QuotaState(**values)

@@ -20,9 +20,9 @@ no trace.
 """
 
 
-def stamp(*files: Path) -> Fingerprints | None:
+def read_fingerprints(*files: Path) -> Fingerprints | None:
     """Return fingerprints of the files, None if one of them has just changed."""
-    found = tuple(map(stamp_of, files))
+    found = tuple(map(read_fingerprint, files))
     if not all(map(_is_settled, found)):
         return None
     return found
@@ -56,7 +56,7 @@ def find_git_folder(path: Path) -> tuple[Path, int, int] | None:
     return None
 
 
-def stamp_of(file: Path, *, follows_links: bool = True) -> Fingerprint:
+def read_fingerprint(file: Path, *, follows_links: bool = True) -> Fingerprint:
     """Return a fingerprint that changes with the file, None if there is no file."""
     try:
         status = file.stat(follow_symlinks=follows_links)

@@ -15,7 +15,7 @@ from agentos.repository.git.fingerprints import (
     Fingerprints,
     configuration_files,
     find_git_folder,
-    stamp,
+    read_fingerprints,
 )
 from agentos.repository.git.hardening import (
     NOBODY,
@@ -67,27 +67,33 @@ def find_repository(path: Path) -> GitRepository:
     place = find_git_folder(path)
     known = _found.get(path)
     if known is not None:
-        old_place, old_stamps, repository = known
-        is_same = place == old_place and _stamps_of(repository) == old_stamps
+        old_place, old_fingerprints, repository = known
+        is_same = (
+            place == old_place and _fingerprints_of(repository) == old_fingerprints
+        )
         if is_same and path.is_dir():
             return repository
         _found.pop(path, None)
     check_git_files(path)
     repository = _look_for(path)
-    stamps = _stamps_of(repository)
-    if place is not None and stamps is not None and place == find_git_folder(path):
-        _found[path] = (place, stamps, repository)
+    fingerprints = _fingerprints_of(repository)
+    if (
+        place is not None
+        and fingerprints is not None
+        and place == find_git_folder(path)
+    ):
+        _found[path] = (place, fingerprints, repository)
     return repository
 
 
-def _stamps_of(repository: GitRepository) -> Fingerprints | None:
+def _fingerprints_of(repository: GitRepository) -> Fingerprints | None:
     """Return fingerprints of what a repository was read from, None if they are not
     reliable.
     """
     git_dir = repository.git_dir
     if not (git_dir / "HEAD").exists():
         return None
-    return stamp(git_dir / "shallow", *configuration_files(git_dir))
+    return read_fingerprints(git_dir / "shallow", *configuration_files(git_dir))
 
 
 def _look_for(path: Path) -> GitRepository:

@@ -14,7 +14,11 @@ from pathlib import Path
 from typing import IO
 
 from agentos.errors import ItemError
-from agentos.repository.git.fingerprints import Fingerprints, configuration_files, stamp
+from agentos.repository.git.fingerprints import (
+    Fingerprints,
+    configuration_files,
+    read_fingerprints,
+)
 from agentos.repository.git.hardening import (
     MOST_DRIVERS,
     as_variables,
@@ -192,10 +196,10 @@ class Git:
 def harden(git_dir: Path, work_tree: Path) -> Git:
     """Return git on a repository, with every configured filter and driver disarmed."""
     plain = Git(git_dir, work_tree)
-    stamps = stamp(*configuration_files(git_dir))
-    if stamps is not None and git_dir in _hardened:
-        known_stamps, settings = _hardened[git_dir]
-        if stamps == known_stamps:
+    fingerprints = read_fingerprints(*configuration_files(git_dir))
+    if fingerprints is not None and git_dir in _hardened:
+        known_fingerprints, settings = _hardened[git_dir]
+        if fingerprints == known_fingerprints:
             return replace(plain, settings=settings)
     arguments = ("config", "--list", "--name-only", "-z")
     keys = plain.run(*arguments, limit=4_000_000).split(b"\0")[:-1]
@@ -207,8 +211,8 @@ def harden(git_dir: Path, work_tree: Path) -> Git:
         )
     # An included file can change without a change of these files.
     has_include = any(key.lower().startswith(b"include") for key in keys)
-    if stamps is not None and not has_include:
-        _hardened[git_dir] = (stamps, settings)
+    if fingerprints is not None and not has_include:
+        _hardened[git_dir] = (fingerprints, settings)
     return replace(plain, settings=settings)
 
 

@@ -207,7 +207,7 @@ class Console:
         skeletons: int = 0,
         undecided: int = 0,
     ) -> None:
-        """Show the progress of the batch: a live line on a terminal, otherwise a line
+        """Show the progress of the run: a live line on a terminal, otherwise a line
         after each completion.
         """
         before = self._progress

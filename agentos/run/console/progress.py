@@ -16,7 +16,7 @@ _HOUR = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The progress of a batch."""
+    """The progress of a run."""
 
     done: int
     total: int
@@ -98,7 +98,7 @@ def fit(text: str, columns: int) -> str:
 
 
 class Eta:
-    """Estimate when a batch ends.
+    """Estimate when a run ends.
 
     The remaining time is the mean duration times the number of items left, divided by
     the workers, but never less than what one item takes. Each completion moves the

@@ -190,7 +190,7 @@ class Examination:
             check=lambda *_: (),
             config=RunConfig(max_rounds=1),
             today=str,
-            stamp="",
+            provenance="",
             observe=lambda *_: None,
         )
 

@@ -86,7 +86,9 @@ class Drafting:
             check=check,
             config=assignment.config,
             today=_today,
-            stamp=build_marker(identity.workflow, identity.version, identity.digest),
+            provenance=build_marker(
+                identity.workflow, identity.version, identity.digest
+            ),
             observe=session.observe,
         )
 

@@ -25,7 +25,7 @@ class Finalize(Protocol):
         item: str,
         status: str,
         reviews: Sequence[Review],
-        stamp: str,
+        provenance: str,
     ) -> str: ...
 
 

@@ -57,7 +57,7 @@ class DraftingContext:
     """
     config: RunConfig
     today: Callable[[], str]
-    stamp: str
+    provenance: str
     observe: Observe
 
 
@@ -183,7 +183,7 @@ async def finalize(state: DraftingState, context: DraftingContext) -> Update:
         item=state["item"],
         status=status,
         reviews=reviews_of(state),
-        stamp=context.stamp,
+        provenance=context.provenance,
     )
     return {"final": text}
 

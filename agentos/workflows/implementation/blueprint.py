@@ -18,7 +18,7 @@ _BUILT = frozenset({APPROVED_STATUS, RECORDED_STATUS.upper()})
 """Statuses of a design that can be built; the inbox decides whether a recorded approval
 counts.
 """
-_STANDING = ("regression", "unchanged", "as before")
+_EXISTING_BEHAVIOR = ("regression", "unchanged", "as before")
 """Words that mark a scenario about existing behavior. Keep them few: the tests of such
 a scenario need not fail before the code is written.
 """
@@ -133,7 +133,7 @@ def read_blueprint(text: str, item: str) -> Blueprint:
         id = plain_id(scenario.id)
         scenarios.append(id)
         words = f"{scenario.name.casefold()} {kind}"
-        if any(word in words for word in _STANDING):
+        if any(word in words for word in _EXISTING_BEHAVIOR):
             already_passing.add(id)
     if not scenarios:
         raise BadInput(

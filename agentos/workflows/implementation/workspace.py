@@ -27,7 +27,7 @@ from agentos.proving.sandbox import Sandbox, SandboxLimits, find_sandbox
 from agentos.repository.context import select_context
 from agentos.repository.git.committing import commit_to_branch
 from agentos.repository.git.delivery import make_bundle
-from agentos.repository.git.fingerprints import Fingerprint, stamp_of
+from agentos.repository.git.fingerprints import Fingerprint, read_fingerprint
 from agentos.repository.git.names import branch_of
 from agentos.repository.git.opening import open_worktree
 from agentos.repository.git.reading import changed_files, list_files, read_file
@@ -360,4 +360,6 @@ class Workspace:
 
 
 def _fingerprints(folder: Path, paths: Iterable[str]) -> dict[str, Fingerprint]:
-    return {path: stamp_of(folder / path, follows_links=False) for path in paths}
+    return {
+        path: read_fingerprint(folder / path, follows_links=False) for path in paths
+    }

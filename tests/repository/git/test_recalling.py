@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from agentos.errors import BadInput
-from agentos.repository.git import fingerprints as stamps
-from agentos.repository.git.fingerprints import configuration_files, stamp
+from agentos.repository.git import fingerprints
+from agentos.repository.git.fingerprints import configuration_files, read_fingerprints
 from agentos.repository.git.repository import find_repository, resolve_commit
 from agentos.repository.git.run import GitError, harden
 from agentos.repository.git.storing import list_tree
@@ -26,7 +26,7 @@ def repository(tmp_path: Path) -> Path:
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take files for settled although they were written a moment ago."""
-    monkeypatch.setattr(stamps, "_SETTLED", 0.0)
+    monkeypatch.setattr(fingerprints, "_SETTLED", 0.0)
 
 
 def hide_git(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -206,11 +206,11 @@ def test_no_more_is_remembered_than_has_room(
 
 def test_a_stamp_is_of_settled_files_only(tmp_path: Path) -> None:
     file = tmp_path / "config"
-    assert stamp(file) == (None,)
+    assert read_fingerprints(file) == (None,)
     file.write_text("x")
-    assert stamp(file) is None
+    assert read_fingerprints(file) is None
     old = time.time() - file.stat().st_ctime
-    assert old < stamps._SETTLED
+    assert old < fingerprints._SETTLED
     assert configuration_files(tmp_path) == (
         tmp_path / "commondir",
         file,
