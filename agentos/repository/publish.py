@@ -3,10 +3,11 @@
 A worker only returns them. The thread of the item in the coordinator *prepares* them: it
 writes them under hidden names beside their targets, where a full disk can still be
 handled. Then it *commits* by recording the item's end, and *reveals* them, which is
-renames only. A kill before the record leaves nothing visible, and the next run gets the
-files again from the completed checkpoint; after a kill behind it the next run completes
-the renames. The hidden names are the same at every attempt, so none is ever left behind.
-Previous files at a target are kept under `docs/lineage/superseded`.
+renames only. If a kill comes before the record, nothing is visible, and the next run
+gets the files again from the completed checkpoint; if it comes after the record, the
+next run completes the renames. The hidden names are the same at every attempt, so none
+is ever left behind. Previous files at a target are kept under
+`docs/lineage/superseded`.
 """
 
 from __future__ import annotations

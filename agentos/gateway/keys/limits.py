@@ -177,9 +177,8 @@ def _rest(
 def _how_long(state: QuotaState, told: float | None, now: float) -> tuple[float, int]:
     """Return the seconds to rest, and the new number of strikes.
 
-    A delay of zero, or one that has passed, means as little as none: the rest is a
-    second at first and doubles with each further episode. A fraction of a second is
-    accepted once.
+    A delay of zero, or one in the past, counts as none: the rest is a second at first
+    and doubles with each further episode. A fraction of a second is accepted once.
     """
     if told is not None and told >= FIRST_REST:
         return told, state.strikes

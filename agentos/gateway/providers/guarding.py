@@ -1,4 +1,6 @@
-"""Run the providers of other packages: whatever they raise fails one item, in words."""
+"""Wrap providers of other packages: any exception becomes a `ProviderError` that fails
+one item.
+"""
 
 from __future__ import annotations
 

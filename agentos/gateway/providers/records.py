@@ -12,7 +12,7 @@ OFFLINE = "offline"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderRecord:
-    """The facts about one provider; whoever needs no key gives name and factory."""
+    """The facts about one provider. One without keys needs only `name` and `factory`."""
 
     name: str
     """The part before the colon in `--drafter name:model`."""

@@ -111,7 +111,9 @@ class Builder:
         self._limits = limits or SandboxLimits()
         self._environ = environ or environment()
         self._said: set[str] = set()
-        """Failures of this object's time, so that none is repeated or said twice."""
+        """Builds that failed, which are not repeated, and lines that were reported, which
+        are not reported twice.
+        """
 
     @property
     def _is_isolated(self) -> bool:
@@ -222,7 +224,9 @@ class Builder:
         raise _Failed("it asks for more requirements again and again")
 
     async def _open_tools(self, work: _Work, requires: list[str]) -> Environment:
-        """Return the environment of the build, which nothing may run code for."""
+        """Return the environment with the build's requirements: only wheels, so that
+        installing runs no code.
+        """
         project = work.project
         check_plain(requires, project, ("pyproject.toml",))
         needs = Needs(

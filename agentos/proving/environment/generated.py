@@ -40,8 +40,11 @@ _NAMING = (
 def generated_files(
     folder: Path, built: Iterable[tuple[Path, PurePath]] = ()
 ) -> Iterator[None]:
-    """Write the missing files for the time that the tests run, so that they never count
-    as a change: those in the folders `built`, each below its path, then the stand-ins.
+    """Write missing generated files while the tests run and remove them afterwards, so
+    that they never count as changes.
+
+    First those of each build in `built`, a folder and the path to write it to; then
+    stand-ins for the others.
     """
     with ExitStack() as afterwards:
         inside = ConfinedFolder(folder, quota=_QUOTA, is_durable=False)

@@ -85,8 +85,8 @@ class Needs:
     and version.
     """
     newest: bool = False
-    """Whether every package is the newest that the requirements allow, whatever is
-    there already, as in pip's own environments for builds.
+    """Whether to install the newest versions that the requirements allow, as pip does
+    for builds, and not to use packages that are installed already.
     """
 
     @property

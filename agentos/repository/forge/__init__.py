@@ -94,7 +94,7 @@ class Author:
 
 @dataclass(frozen=True, slots=True)
 class ForgeIssue:
-    """An issue on a forge, or what shares its numbers with issues."""
+    """An issue on a forge, or a pull request: the two share their numbers."""
 
     number: int
     """At least 1."""

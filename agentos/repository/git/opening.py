@@ -55,11 +55,11 @@ def open_worktree(
     """Return the worktree of an item, with its files as they were left.
 
     The first time, the branch starts from `base`; without one, from the head and the
-    finished work that the item `builds_on`. Later the first branch and base count, and
-    the result has those. There is one exception: work on the item begins anew
-    (`begins`), and its branch has no work of ours that is not merged. A folder that
-    vanished is filled from the latest snapshot. Whatever is not ours (a folder in the
-    way, a branch with other commits or in use elsewhere) is left untouched and reported.
+    finished work that the item `builds_on`. An item that was opened before keeps its
+    first branch and base, unless it starts over (`begins`) and its branch has no
+    unmerged work of ours. A folder that vanished is filled from the latest snapshot.
+    Whatever is not ours (a folder in the way, a branch with other commits or in use
+    elsewhere) is left untouched and reported.
     """
     checked_item(item)
     checked_branch(branch)
@@ -217,8 +217,8 @@ def _check_place(users: Git, worktree: Worktree) -> None:
 
 
 def _take_over(git: Git, users: Git, worktree: Worktree) -> None:
-    """Copy what the user's repository has of the item: work that was delivered, and all
-    that a version saved that still worked in the user's repository.
+    """Copy the item's refs from the user's repository: delivered work, and snapshots of
+    versions that built there.
     """
     kept = refs_below(users, f"{worktree.refs}/")
     recorded = read_record(users, worktree)

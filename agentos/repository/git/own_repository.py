@@ -62,7 +62,9 @@ def bring(worktree: Worktree, commits: Iterable[str]) -> None:
 def _find_edges(
     users: Git, both: Git, commits: Iterable[str]
 ) -> tuple[set[str], set[str]]:
-    """Return the user's own commits, and those that lead to them but are not theirs."""
+    """Split commits into those that the user has, and those made for the item that lead
+    to them.
+    """
     edges = set()
     merged = set()
     waiting = list(commits)

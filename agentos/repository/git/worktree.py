@@ -72,14 +72,12 @@ class Worktree:
 
     @property
     def is_ours(self) -> Path:
-        """A file that is there while the folder is one that we made."""
+        """Marker file: exists while the folder is one that we made."""
         return self.store / "has-folder"
 
     @property
     def unfilled(self) -> Path:
-        """A file that is there while the files are not yet in place, also after a
-        kill.
-        """
+        """Marker file: exists until all files are in place, also after a kill."""
         return self.store / "unfilled"
 
     def beside(self, purpose: str) -> Path:
@@ -131,8 +129,9 @@ def lock_worktree(worktree: Worktree) -> Iterator[tuple[Git, Path]]:
 
 
 def remove_folder(worktree: Worktree) -> None:
-    """Remove the item's files; a kill leaves all of them or some that count for
-    nothing.
+    """Remove the item's files.
+
+    The folder is renamed first, so a kill leaves it whole or already set aside.
     """
     removed = worktree.beside(_REMOVED)
     worktree.path.rename(removed)

@@ -157,13 +157,13 @@ class Captures:
         self._thread.start()
 
     def add(self, capture: Capture) -> None:
-        """Take part in the life of a capture."""
+        """Register an open capture."""
         with self.lock:
             self.open.add(capture)
         self.wake()
 
     def wake(self) -> None:
-        """Have the thread look again at when it is needed."""
+        """Wake the thread, so that it looks at its deadlines again."""
         self._wake.set()
 
     def stop(self, timeout: float) -> None:

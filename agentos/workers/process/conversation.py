@@ -67,8 +67,8 @@ class Conversation:
         """Send the worker its work and serve it until it reports or exits; return its
         report.
 
-        `begin` is called when it is the worker's turn. `places` is what the worker needs
-        beside the assignment: where the repository is, and where its checkpoint.
+        `begin` is called when it is the worker's turn. `places` has the paths of the
+        repository and the checkpoint.
         """
         await self._take_turn()
         try:

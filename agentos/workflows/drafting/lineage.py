@@ -86,7 +86,9 @@ def _render_review(round: RoundState, title: str) -> str:
 
 
 def _render_rules(round: RoundState, title: str) -> str:
-    """Render the findings of rules, which have no form for an approval."""
+    """Render findings and questions alone, without check boxes that could show an
+    approval.
+    """
     verdict = parse_verdict(round["verdict"])
     lines = [f"- {say_finding(finding)}" for finding in verdict.findings]
     lines += [f"- Question: {question}" for question in verdict.questions]

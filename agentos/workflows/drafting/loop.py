@@ -118,8 +118,8 @@ def _reviewed_findings(rounds: Rounds) -> list[Findings]:
 
 
 def end_of_validation(rounds: Rounds, max_rounds: int) -> LoopEnding:
-    """Decide after a mechanical check, which stops a draft with problems and a repeated
-    draft.
+    """Decide whether the loop ends after the mechanical check: at the last round, for a
+    repeated draft, or without progress.
     """
     *earlier, current = rounds
     number = len(rounds)
@@ -149,7 +149,7 @@ def end_of_validation(rounds: Rounds, max_rounds: int) -> LoopEnding:
 
 
 def end_of_review(verdict: Verdict, rounds: Rounds, max_rounds: int) -> LoopEnding:
-    """Decide after a review, by its decision."""
+    """Decide whether the loop ends after a review."""
     without_model = _end_without_model(verdict, rounds[-1])
     if without_model is not None:
         return without_model

@@ -30,8 +30,8 @@ def is_wanted(state: ImplementationState, blueprint: Blueprint) -> bool:
 async def run_beside(
     asking: Awaitable[T], workspace: Workspace, scaffold: Scaffold, snapshot: str
 ) -> tuple[T, dict[str, Any]]:
-    """Return the answer and the run that the tests completed meanwhile, empty if they
-    took longer than the answer.
+    """Run the tests while the model answers; return the answer, and the run, which is
+    empty unless it ended first.
     """
     running = asyncio.ensure_future(_run(workspace, scaffold))
     try:

@@ -1,30 +1,32 @@
 """Read the output of the `claude` command line by line, and derive the answer from it.
 
-Measured with versions 2.1.197 and 2.1.325 and a server on loopback. A refusal by the
-API ends in a `result` with `is_error` and `api_error_status`, after an `assistant`
-message with a name in `error`; both are classified as for all providers, the name
-because a lack of credit has status 400. A used-up subscription is reported by a
-`rate_limit_event` with the time of its reset. Errors that have only words are
-transient: HTML instead of an answer, a command that ends without a result, and in the
-older version an error inside a stream. `retry-after` is not reported at all.
+Measured with versions 2.1.197 and 2.1.325 and a server on loopback.
 
-`is_error` false is not enough: with the older version a stream that broke off ends as a
-success with half an answer, exit code 0 and no `stop_reason`. And one turn is not one
-request: after an answer that is empty, that reached the token limit or that broke off
-early, the command asks again by itself, up to three times, each of them paid for and
-none of them in the budget. So it gets almost no money (`--max-budget-usd`): it stops by
-itself after the first answer, which is then a `result` of the subtype
-`error_max_budget_usd`, and the answer is in the messages before it. Ending the command
-when a second request shows up was not enough: on a busy machine the request was out
-before the signal arrived. That remains for answers that are reported to cost nothing.
+Errors. A refusal by the API ends in a `result` with `is_error` and `api_error_status`,
+after an `assistant` message with a name in `error`. Both are classified as for all
+providers, the name because a lack of credit has status 400. A used-up subscription is
+reported by a `rate_limit_event` with the time of its reset. Errors that have only words
+are transient: HTML instead of an answer, a command that ends without a result, and in
+the older version an error inside a stream. `retry-after` is not reported at all.
 
-A text is whole when the API's own event gave the reason why the model stopped. A
+When an answer is whole. `is_error` false is not enough: with the older version a stream
+that broke off ends as a success with half an answer, exit code 0 and no `stop_reason`. A
+text is whole when the API's own event gave the reason why the model stopped. A
 structured answer is whole when its block is: the command prints a block only when its
 end has arrived, and marks JSON that it cannot parse. More must not be required: the
 newer version runs the tool while the answer still arrives, and is often out of money
 before the last events have passed through it. It then closes the answer with events of
 its own, without a reason to stop and with a count that is too small, though its
 `result` has the right one.
+
+Repeated requests. One turn is not one request: after an answer that is empty, that
+reached the token limit or that broke off early, the command asks again by itself, up to
+three times, each of them paid for and none of them in the budget. So it gets almost no
+money (`--max-budget-usd`). It then stops by itself after the first answer with a
+`result` of the subtype `error_max_budget_usd`, and the answer is in the messages before
+it. Ending the command when a second request shows up was not enough: on a busy machine
+the request was out before the signal arrived. That remains for answers that are reported
+to cost nothing.
 """
 
 from __future__ import annotations

@@ -146,8 +146,8 @@ def hooks_of_session(add: Add, settle: Settle, verify: Verify) -> Hooks:
 
 
 def hooks_of_calls(tell: Tell) -> Hooks:
-    """Return the hooks that watch each call of a test function, and compare its report
-    with its end.
+    """Return hooks that check that a test reported as passed was really called, as it
+    was collected, and returned.
     """
     collected: dict[int, Any] = {}
     returned: dict[int, bool] = {}

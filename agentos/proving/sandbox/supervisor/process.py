@@ -119,9 +119,9 @@ def _supervise(request: Table) -> str:
 
 
 def _take_precedence() -> None:
-    """Run before the command, however many processes it has.
+    """Get a higher priority than the command.
 
-    Only root may do that, and only the processes of root are not limited by the kernel.
+    Only root may, and only root needs it: the kernel limits everybody else's processes.
     """
     with suppress(OSError, AttributeError):
         os.sched_setscheduler(
