@@ -106,9 +106,9 @@ def find_cut(draft: IssueDraft) -> Cut | None:
 
 def find_echo(draft: IssueDraft, brief: str) -> Cut | None:
     """Return where a copy of the brief or of the prompt follows the issue, or None."""
-    mark = find_delimiter(draft.lines)
-    if mark is not None:
-        return mark, "here stands a mark of the prompt"
+    delimiter = find_delimiter(draft.lines)
+    if delimiter is not None:
+        return delimiter, "a delimiter of the prompt was copied"
     new = _new_topics(draft.sections)
     if not new:
         return None
@@ -123,7 +123,7 @@ def find_echo(draft: IssueDraft, brief: str) -> Cut | None:
         # A section of the issue may have such a title as long as new topics follow.
         if name in _AMBIGUOUS and section.line <= last_new:
             continue
-        return section.line, "what the author was given follows the issue"
+        return section.line, "a copy of the brief or the prompt follows the issue"
     last = draft.sections[-1]
     return find_order(last.body, brief, "the brief", "the issue")
 

@@ -110,10 +110,8 @@ def _check_parts(issue: Issue, draft: IssueDraft) -> Iterator[Finding]:
 def _check_wishes(issue: Issue, brief: Brief, draft: IssueDraft) -> Iterator[Finding]:
     for row in wish_coverage(issue, brief):
         if not row.covered:
-            text = (
-                "nothing in the issue takes up this wish of the brief:"
-                f" {row.text[:160]}"
-            )
+            wish = row.text[:160]
+            text = f"nothing in the issue covers this wish of the brief: {wish}"
             yield quality_finding(
                 f"wish-{row.requirement}",
                 "Requirements",

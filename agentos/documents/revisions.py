@@ -24,7 +24,7 @@ def check_whole(
     if before > _LONG_DOCUMENT and lines < before * _KEPT_OF_WHOLE:
         text = (
             f"Line {last_line}: the revision ends here with {lines} lines; the previous"
-            f" draft had {before}. Keep what no finding speaks of."
+            f" draft had {before}. Keep everything that no finding is about."
         )
         yield Finding("shrunk", Tier.HIGH, Category.QUALITY, "", text)
     if size > _LARGE and size > _MAX_GROWTH * size_before:

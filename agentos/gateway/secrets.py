@@ -58,8 +58,8 @@ def refuse_answer(completion: Completion) -> ProviderError | None:
     usage = completion.usage
     return ProviderError(
         f"the answer held the key {name} (sha256 {digest}, {usage.input_tokens} tokens"
-        f" in, {usage.output_tokens} out); nothing of it is kept; as the model knows"
-        " that key, replace it",
+        f" in, {usage.output_tokens} out); the answer was discarded. The model knows"
+        " this key: replace it",
         cause=FailureCause.SECRET,
     )
 

@@ -83,7 +83,7 @@ def supervise(run: RunContext, item: Item) -> ResultRow:
         return ResultRow(item, State.FAILED, outcome, message)
     if isinstance(lock, locks.Holder):
         message = (
-            f"held by pid {lock.pid} since {lock.since} ({lock.command}); left to it"
+            f"locked by pid {lock.pid} since {lock.since} ({lock.command}); skipped"
         )
         run.console.tell(item.label, message, important=True)
         return ResultRow(item, LOCKED, message=message)

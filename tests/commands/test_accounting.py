@@ -387,7 +387,7 @@ def test_a_second_run_right_after_a_kill_takes_the_locks(world: World) -> None:
         running.signal(SIGKILL)
         again = world.run("lld-workflow", "--all", "--parallel", "3")
     assert again.code == 0, again.text
-    assert "held by" not in again.text
+    assert "locked by pid" not in again.text
     wait_until(lambda: not list((world.home / "locks").rglob("*.lock")), "locks gone")
     shutil.rmtree(world.home)
 

@@ -198,7 +198,7 @@ def test_a_dependency_that_another_run_holds_is_no_deadlock(
         second = world.run("lld-workflow", "--all", "--parallel", "2")
         assert second.code == 75, second.text
         assert "LLD-2: waits for #1, which another run holds" in second.stdout
-        assert "1 approved, 1 held by another run, 1 waiting" in second.stdout
+        assert "1 approved, 1 locked by another run, 1 waiting" in second.stdout
         first.signal(SIGINT)
         first.finish()
     assert "2 approved" in world.run("lld-workflow", "--all").stdout

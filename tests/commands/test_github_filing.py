@@ -405,7 +405,7 @@ def test_two_commands_at_once_file_each_item_once(world: World, hub: Hub) -> Non
     with world.start("issue-workflow", "--all", *FILE) as first:
         assert hold.reached.wait(60), first.text
         with world.start("issue-workflow", "--all", *FILE) as second:
-            second.wait_for("held by pid")
+            second.wait_for("locked by pid")
             hold.released.set()
             assert first.finish().code == 0
             second.finish()

@@ -138,8 +138,8 @@ def test_a_repository_that_cannot_be_imported_is_not_blamed_on_the_tests(
     world = fill(make_world(issues=0), DOUBLE, base=GROWN | broken)
     ended = world.run("implement-workflow", "--all")
     said = (
-        "none of the repository's own tests can be read: ModuleNotFoundError: No module named 'not_declared' "
-        "(calc/__init__.py:1); declare what it needs for its tests"
+        "none of the repository's tests can be collected: ModuleNotFoundError: No module named 'not_declared' "
+        "(calc/__init__.py:1); declare its test dependencies"
     )
     assert (ended.code, said in ended.stdout) == (1, True), ended.text
 

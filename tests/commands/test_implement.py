@@ -283,7 +283,7 @@ def test_malformed_tables_of_a_design_are_told_before_anything_is_paid(
     world = shop(Item(1, scenarios="| 010 | Again | Auto | A number |"))
     said = world.run("implement-workflow", "--all").text
     assert (
-        "Warning: the design, line 28: a table row has not as many cells as its header."
+        "Warning: the design, line 28: a table row has more or fewer cells than its header."
         in said
     )
     assert (

@@ -212,7 +212,7 @@ def test_a_drafter_that_gives_the_same_design_again_costs_no_second_review(
     asked, text = run(world, [revise("a")], [draft])
     assert status_of(world)["1"] == ("failed", "review-stall"), text
     assert asked == {"lld.draft": 2, "lld.review": 1}
-    assert "draft 2 is draft 1 again" in text
+    assert "draft 2 repeats draft 1" in text
 
 
 def test_the_papers_say_what_became_of_each_finding_and_what_is_open(

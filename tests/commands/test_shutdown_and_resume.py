@@ -279,8 +279,8 @@ def test_the_second_of_two_commands_names_the_holder_and_goes_on_with_the_rest(
     with world.start("lld-workflow", "--issue", "2", *SLOW) as first:
         first.wait_for("Executing: N1_design")
         second = world.run("lld-workflow", "--all", "--parallel", "3")
-        assert f"[LLD-2] held by pid {first.pid} since " in second.stderr
-        assert "2 approved, 1 held by another run" in second.stdout
+        assert f"[LLD-2] locked by pid {first.pid} since " in second.stderr
+        assert "2 approved, 1 locked by another run" in second.stdout
         assert second.code == 0
         status = world.run("agentos", "status").stdout
         assert "1 running" in status

@@ -320,7 +320,8 @@ def test_issues_of_any_style_get_skeletons_without_an_invented_word(
     assert len(written) >= 7, ended.stdout
     assert {item["class"] for item in refused} <= {"bad-input"}
     template = load_template("agentos.workflows.drafting.lld", "lld")
-    ours = f"{NOTICE} SKELETON Reviews 1 not in the issue issue's scenario says Out of"
+    ours = f"{NOTICE} SKELETON Reviews 1 not in the issue issue's scenario"
+    ours += " Out of scope according to"
     for item in written:
         source = sources[item["id"]].read_text("utf-8")
         text = (world.repo / item["artefact"]).read_text("utf-8")

@@ -242,7 +242,7 @@ def test_two_versions_of_a_file_are_a_problem_that_names_both_lines() -> None:
     read = parse_changes(
         "```python\n# File: a.py\nx\n```\n```python\n# File: a.py\ny\n```\n"
     )
-    assert read.problems[0].text.startswith("Line 6: `a.py` is already in line 2")
+    assert read.problems[0].text.startswith("Line 6: line 2 changes `a.py`")
 
 
 @pytest.mark.parametrize(
@@ -253,9 +253,8 @@ def test_two_versions_of_a_file_are_a_problem_that_names_both_lines() -> None:
     ],
 )
 def test_a_file_cannot_be_changed_in_two_ways(other: str) -> None:
-    assert (
-        "already in line 2" in problems(f"```python\n# File: a.py\nx\n```\n{other}")[0]
-    )
+    found = problems(f"```python\n# File: a.py\nx\n```\n{other}")
+    assert "line 2 changes `a.py` in another way" in found[0]
 
 
 def test_words_that_say_a_file_is_not_whole_are_a_problem() -> None:

@@ -51,7 +51,7 @@ def _race(figures: Figures, world: World, known: dict[str, str], where: str) -> 
             end.code == 0, f"{where}: ended with {end.code}: {end.text[-1500:]}"
         )
         figures.expect("Traceback" not in end.text, f"{where}: {end.text}")
-        holders = re.findall(r"held by pid (\d+)", end.stderr)
+        holders = re.findall(r"locked by pid (\d+)", end.stderr)
         figures.add("left_to_the_other", len(holders))
         wrong = [pid for pid in holders if pid != str(other.pid)]
         figures.expect(
@@ -84,7 +84,8 @@ def _take_over(
         heir.code == 0, f"{where}: the heir ended with {heir.code}: {heir.text[-1500:]}"
     )
     figures.expect(
-        "held by" not in heir.text, f"{where}: the heir found items held: {heir.stderr}"
+        "locked by pid" not in heir.text,
+        f"{where}: the heir found items locked: {heir.stderr}",
     )
     figures.expect_none(evidence.end_problems(world, known, ITEMS), where)
     figures.add("taken_over")

@@ -343,8 +343,8 @@ def _combine(found: Iterable[_Placed]) -> tuple[list[Change], list[Problem]]:
             if both is None:
                 shown = _show(path)
                 text = (
-                    f"`{shown}` is already in line {before.line}, otherwise. Send one"
-                    " version of a file."
+                    f"line {before.line} changes `{shown}` in another way; send each"
+                    " file once."
                 )
                 problems.append(problem_at(line, text))
                 continue

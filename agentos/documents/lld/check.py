@@ -171,7 +171,7 @@ def _check_tables(lld: Lld) -> Findings:
     for number, line in lld.ragged_tables:
         if line == cut:
             continue
-        text = "a table row has not as many cells as its header."
+        text = "a table row has more or fewer cells than its header."
         yield quality_finding(f"table-{number}", str(number), line, text)
     text = "section 10.1 has no table of test scenarios."
     yield from _require(lld, "10.1", lld.scenarios, "no-scenarios", text)

@@ -64,7 +64,7 @@ def check_revision(lld: Lld, previous: Lld) -> Findings:
             continue
         text = (
             f"section {name} shrank from {before.size} lines to {now.size}; keep"
-            " what no finding speaks of."
+            " everything that no finding is about."
         )
         yield quality_finding(f"shrunk-section-{name}", str(name), now.line, text)
     yield from check_whole(
@@ -105,7 +105,7 @@ def _find_echo(lld: Lld, issue: Issue) -> Cut | None:
         return lld.trailing_line, f"{what} follows the design"
     delimiter = find_delimiter(lld.lines)
     if delimiter is not None:
-        return delimiter, "here stands a mark of the prompt"
+        return delimiter, "a delimiter of the prompt was copied"
     if not lld.sections:
         return None
     last = max(lld.sections.values(), key=lambda section: section.line)

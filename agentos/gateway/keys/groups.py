@@ -86,8 +86,8 @@ def _agree_on(keys: Sequence[Key], table: Group | None, field: str) -> int:
             origin = entry.source
         if limit != agreed:
             raise UsageError(
-                f"{entry.source}: has another {field} than {origin} of the same group;"
-                " a group has one limit: correct one"
+                f"{entry.source}: its {field} differs from that of {origin} in the"
+                " same group; give both the same value"
             )
     return agreed
 

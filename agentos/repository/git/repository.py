@@ -249,9 +249,10 @@ def _wait_for(path: Path, what: str) -> ItemLock:
         if lock is not None:
             return lock
         if time.monotonic() > deadline:
+            minutes = LOCK_PATIENCE // 60
             raise WorktreeConflict(
-                f"{what}: another process has been at work on it for long; wait for it"
-                " or end it"
+                f"{what}: another process has had the lock for {minutes:.0f} minutes;"
+                " wait for it, or stop it"
             )
         time.sleep(0.02)
 

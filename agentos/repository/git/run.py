@@ -290,7 +290,8 @@ def _explain_start(command: str, folder: Path, error: Exception) -> GitError:
     if isinstance(error, OSError):
         return GitError(f"git could not be started in {folder} ({error.strerror})")
     return GitError(
-        f"git {command} in {folder}: was given a name that no program can be given"
+        f"git {command} in {folder}: an argument contains a NUL byte, or a character"
+        " that cannot be encoded"
     )
 
 

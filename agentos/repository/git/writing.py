@@ -94,8 +94,8 @@ def _move_in(made: Path, root: int, path: bytes) -> None:
             pass
         except OSError as error:
             raise WorktreeConflict(
-                f"{os_text(path)!r}: a folder is in its place that holds what cannot be"
-                " saved; move it away"
+                f"{os_text(path)!r}: a folder with files that cannot be saved is where"
+                " this file belongs; move it away"
             ) from error
         os.rename(os.fsencode(made), name, dst_dir_fd=descriptor)
 

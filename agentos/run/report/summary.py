@@ -37,7 +37,7 @@ _WORDS = {
     State.NEEDS_REVISION: "need revision",
     State.NEEDS_DISCUSSION: "need discussion",
     State.INTERRUPTED: "interrupted",
-    LOCKED: "held by another run",
+    LOCKED: "locked by another run",
     COMPLETE: "completed by another run",
     WAITING: "waiting",
     NOT_STARTED: "not started",

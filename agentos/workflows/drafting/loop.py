@@ -132,9 +132,9 @@ def end_of_validation(rounds: Rounds, max_rounds: int) -> LoopEnding:
     for other, round in enumerate(earlier, start=1):
         if round["draft"] == current["draft"]:
             # A drafter that repeats a text would repeat it again, at the same price.
-            reason = f"draft {number} is draft {other} again"
+            reason = f"draft {number} repeats draft {other}"
             if problems:
-                reason += f", and still open is: {problems[0]['text']}"
+                reason += f"; still open: {problems[0]['text']}"
             return _stalled(reason)
     unreviewed: list[Findings] = []
     for round in rounds:

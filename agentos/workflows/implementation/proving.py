@@ -52,14 +52,13 @@ def check_base(suite: TestRun) -> None:
     if not suite.is_valid:
         raise BadInput(
             "the repository's own suite cannot be run before anything is built:"
-            f" {_first_and_last_line(suite.problem)}; mend it, or give it more time"
-            " with --test-timeout"
+            f" {_first_and_last_line(suite.problem)}; fix it, or raise --test-timeout"
         )
     if suite.collection_errors and not suite.tests:
         cause = describe_cause(suite.collection_errors[0])
         raise BadInput(
-            f"none of the repository's own tests can be read: {cause}; declare what it"
-            " needs for its tests"
+            f"none of the repository's tests can be collected: {cause}; declare its"
+            " test dependencies"
         )
 
 

@@ -421,12 +421,12 @@ def test_of_broken_toml_only_the_place_is_told(
         (
             table(group="p", requests_per_minute=1)
             + table(key=OTHER, group="p", requests_per_minute=2),
-            "keys.toml, key 2: has another requests_per_minute than keys.toml, key 1",
+            "keys.toml, key 2: its requests_per_minute differs from that of keys.toml, key 1",
         ),
         (
             table(group="p", tokens_per_minute=1)
             + group(name="p", provider="gemini", tokens_per_minute=2),
-            "keys.toml, group 1: has another tokens_per_minute than keys.toml, key 1",
+            "keys.toml, group 1: its tokens_per_minute differs from that of keys.toml, key 1",
         ),
         (
             table(group="p") + table(provider="openai", key=OTHER, group="p"),
@@ -706,7 +706,7 @@ def test_a_key_that_is_there_or_does_not_fit_is_not_added(tmp_path: Path) -> Non
                 "group": "p",
                 "requests_per_minute": 6,
             },
-            "another requests_per_minute",
+            "its requests_per_minute differs",
         ),
         ({"provider": "openai", "key": OTHER, "group": "p"}, "groups of its own"),
     ):

@@ -43,7 +43,9 @@ TEMPLATES = {
     "lld": load_template("agentos.workflows.drafting.lld", "lld"),
     "issue": load_template("agentos.workflows.drafting.issue", "issue"),
 }
-FILLER = "42 GAP not in the issue Out of scope says The issue's scenario brief's -"
+FILLER = (
+    "42 GAP not in the issue Out of scope according to The issue's scenario brief -"
+)
 """The words that the rules bring themselves."""
 
 

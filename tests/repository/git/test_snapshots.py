@@ -225,7 +225,7 @@ def test_a_folder_that_holds_another_repository_is_not_removed_for_a_file(
     make_repository(worktree.path / "inner", {"a": b"1"})
     with pytest.raises(
         WorktreeConflict,
-        match=r"'inner': a folder is in its place that holds what cannot be saved",
+        match=r"'inner': a folder with files that cannot be saved is where this file belongs",
     ):
         restore(worktree, first.commit)
     assert (worktree.path / "inner/.git/HEAD").exists()

@@ -153,7 +153,7 @@ def _say_scope(issue: Issue) -> list[str]:
     rows = bullet(issue.out_of_scope)
     if not rows:
         return []
-    return ["Out of scope, says the issue:", "", *rows, ""]
+    return ["Out of scope according to the issue:", "", *rows, ""]
 
 
 def _say_scenarios(issue: Issue) -> list[str]:
@@ -272,7 +272,7 @@ def _report(findings: Sequence[Finding], rows: Sequence[CoverageRow]) -> Verdict
     questions: tuple[str, ...] = ()
     if not findings:
         decision = Decision.DISCUSS
-        questions = ("Rules find nothing; is it right?",)
+        questions = ("The rules found no problem. Is the document right?",)
     return Verdict(
         decision,
         f"{found}, {covered} of {demands} covered. Checked by rules, which approve"

@@ -67,8 +67,8 @@ def find_work(home: Home, place: Path, id: str) -> Work:
     tip = repository.read_ref(git, worktree.branch_ref)
     if tip == worktree.base:
         raise UsageError(
-            f"{item.label}: {worktree.branch} has no commit of its own; nothing can be"
-            " pulled from it"
+            f"{item.label}: {worktree.branch} has no commit of its own; there is"
+            " nothing to propose"
         )
     main = document_path(item.kind, id)
     where = main.rpartition("/")[0]
@@ -123,7 +123,7 @@ def _read_report(place: Path, name: str) -> str:
         raise BadInput(f"{name}: is a link; put the report itself there")
     if not path.exists():
         raise BadInput(
-            f"{name}: is gone, and it is the body of the pull request; bring it back"
+            f"{name}: is missing, and the pull request needs it as its body; restore it"
         )
     return read_regular(path, REPORT_LIMIT).decode("utf-8", "replace")
 
