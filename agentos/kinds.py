@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import ClassVar
 
+from agentos.entry_points import entry_points_of, load_record
 from agentos.errors import UsageError
-from agentos.extensions import entry_points_of, load_record
 
 ENTRY_POINTS = "agentos.workflows"
 _NAME = re.compile(r"[a-z][a-z0-9]{0,31}")

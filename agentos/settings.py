@@ -234,8 +234,8 @@ def read_addresses(given: Any) -> tuple[str, ...]:
     commas.
     """
     from agentos.gateway.keys.entries import check_base_url
-    from agentos.gateway.providers.finding import check_name
     from agentos.gateway.providers.records import BUILT_IN
+    from agentos.gateway.providers.registry import check_name
 
     addresses = []
     for text in _split(given):
@@ -292,7 +292,7 @@ class RunConfig:
     reviewer: str = setting(
         "offline",
         read_model,
-        "model that reviews, as provider:model",
+        "model that reviews, as provider:model (default: the drafter)",
         metavar="P:MODEL",
     )
     test_writer: str = setting(

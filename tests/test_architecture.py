@@ -103,7 +103,7 @@ def test_retries_are_decided_in_few_places() -> None:
     assert places == [
         # How long a quota group rests; what becomes of a call is up to the policy.
         "gateway/keys/limits.py",
-        "gateway/policy.py",
+        "gateway/retry_policy.py",
         # What the client raises as `Unclear` is looked for before it is sent again.
         "repository/forge/filing/sending.py",
         "repository/forge/github/client.py",

@@ -21,8 +21,8 @@ from agentos.gateway.keys import Key
 from agentos.gateway.keys.entries import LONGEST_KEY, is_optional_key, make_key
 from agentos.gateway.keys.file import add_key, read_document, remove_key
 from agentos.gateway.keys.sources import Keyring, read_keys
-from agentos.gateway.providers.finding import find_record, load_installed
 from agentos.gateway.providers.records import KEY_PROVIDERS
+from agentos.gateway.providers.registry import find_record, load_installed
 from agentos.state.terminal_text import print_clean
 
 KEY_FLAGS = ("--key", "--api-key", "--secret", "--token")

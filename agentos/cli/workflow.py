@@ -149,7 +149,9 @@ def _add_run_arguments(parser: Parser, kind: Kind | None) -> None:
         if setting.builds not in (None, builds):
             continue
         text = setting.help.replace("%", "%%")
-        if setting.default:
+        if setting.name == "drafter":
+            text += " (required)" if builds else " (default: offline)"
+        elif setting.default and setting.name != "reviewer":
             text += f" (default: {show_value(setting.default)})"
         group.add_argument(flag_of(setting.name), metavar=setting.metavar, help=text)
     if builds:

@@ -30,8 +30,8 @@ from agentos.gateway.providers import (
     create_provider,
     parse_model_spec,
 )
-from agentos.gateway.providers.finding import find_record
 from agentos.gateway.providers.records import BUILT_IN, OFFLINE
+from agentos.gateway.providers.registry import find_record
 from agentos.state.home import JOURNAL_FILE
 from agentos.state.redaction import register_key
 

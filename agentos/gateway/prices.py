@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from agentos.errors import AgentOSError, UsageError
 from agentos.gateway.providers import Completion, ProviderRecord, Request
-from agentos.gateway.providers.finding import check_name, find_record
 from agentos.gateway.providers.records import BUILT_IN
+from agentos.gateway.providers.registry import check_name, find_record
 from agentos.gateway.providers.tokens import least_tokens, most_tokens
 from agentos.money import DOLLAR, Cost, parse_dollars, round_up
 from agentos.state.files import read_regular

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from agentos.errors import FailureCause, ProviderError
-from agentos.gateway import policy
+from agentos.gateway import retry_policy
 from agentos.gateway.budget import UNLIMITED, Caps, OverBudget
 from agentos.gateway.costs import RunCosts
 from agentos.gateway.journal import Begun, Journal, RequestKey, request_key
@@ -270,7 +270,7 @@ class _Call:
         self._price = gateway._price(self._spec)
         self._request = _fit(request, self._price.context)
         self._reservation = worst_case(self._price, self._request)
-        self._record = policy.Record()
+        self._record = retry_policy.Record()
         self._waited = 0.0
         self._was_asked_before = False
 
@@ -392,7 +392,7 @@ class _Call:
                 self._request, lease.key.credential if lease.key else None
             )
         except ProviderError as error:
-            consumed = error.consumed or policy.usually_consumed(error)
+            consumed = error.consumed or retry_policy.usually_consumed(error)
             cost = cost_of_failure(self._price, self._request, consumed)
             try:
                 await gateway._write_end(
@@ -482,13 +482,15 @@ class _Call:
 
     async def _decide(self, error: ProviderError, lease: Lease) -> None:
         """Wait as the policy says, or raise the error."""
-        decision = policy.after(error, self._record, has_key=lease.key is not None)
-        if isinstance(decision, policy.GiveUp):
+        decision = retry_policy.after(
+            error, self._record, has_key=lease.key is not None
+        )
+        if isinstance(decision, retry_policy.GiveUp):
             raise error
         record = self._record
         is_overload = error.cause is FailureCause.OVERLOADED
         is_limit = error.cause in (FailureCause.RATE_LIMIT, FailureCause.QUOTA)
-        self._record = policy.Record(
+        self._record = retry_policy.Record(
             record.retries + decision.costs_retry,
             record.overloads + is_overload,
             record.refusals + (is_limit or is_overload),

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agentos.gateway.policy import MAX_RETRIES
+from agentos.gateway.retry_policy import MAX_RETRIES
 from agentos.state.redaction import fingerprint
 from tests.commands.asking import (
     PRICES,

@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 
 from agentos.errors import FailureCause, ProviderError, RateLimited
-from agentos.gateway import policy
+from agentos.gateway import retry_policy
 from agentos.gateway.budget import Caps, OverBudget
 from agentos.gateway.journal.memory import MemoryJournal
 from agentos.gateway.keys import Key
@@ -158,13 +158,13 @@ def test_an_item_fails_as_auth_when_no_key_can_come(cause: FailureCause) -> None
 def test_an_error_that_may_pass_is_tried_again_and_then_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(policy, "FIRST_DELAY", 0.001)
+    monkeypatch.setattr(retry_policy, "FIRST_DELAY", 0.001)
 
     async def check() -> None:
         provider = Scripted(*[ProviderError("cut off")] * 9)
         with pytest.raises(ProviderError, match="cut off"):
             await make(provider).answer(PAID)
-        assert provider.calls == 1 + policy.MAX_RETRIES
+        assert provider.calls == 1 + retry_policy.MAX_RETRIES
 
     asyncio.run(check())
 
@@ -230,35 +230,56 @@ def test_what_an_item_cost_is_known_at_its_end_and_counted_once() -> None:
 
 
 def test_the_policy_returns_a_decision_for_every_cause() -> None:
-    fresh = policy.Record()
-    tired = policy.Record(retries=policy.MAX_RETRIES, overloads=policy.MOST_OVERLOADS)
+    fresh = retry_policy.Record()
+    tired = retry_policy.Record(
+        retries=retry_policy.MAX_RETRIES, overloads=retry_policy.MOST_OVERLOADS
+    )
     expected = {
-        FailureCause.RATE_LIMIT: (policy.AskAgain(0.0), policy.AskAgain(7.0), True),
-        FailureCause.QUOTA: (policy.AskAgain(0.0), policy.AskAgain(7.0), True),
-        FailureCause.BILLING: (policy.AskAgain(0.0), policy.GIVE_UP, True),
-        FailureCause.AUTH: (policy.AskAgain(0.0), policy.GIVE_UP, True),
-        FailureCause.NO_ACCESS: (policy.AskAgain(0.0), policy.GIVE_UP, True),
-        FailureCause.SECRET: (policy.GIVE_UP, policy.GIVE_UP, False),
-        FailureCause.OVERLOADED: (policy.AskAgain(0.0), policy.AskAgain(7.0), False),
-        FailureCause.BAD_REQUEST: (policy.GIVE_UP, policy.GIVE_UP, False),
-        FailureCause.BAD_ANSWER: (policy.GIVE_UP, policy.GIVE_UP, False),
-        FailureCause.BUDGET: (policy.GIVE_UP, policy.GIVE_UP, False),
-        FailureCause.SECRET: (policy.GIVE_UP, policy.GIVE_UP, False),
+        FailureCause.RATE_LIMIT: (
+            retry_policy.AskAgain(0.0),
+            retry_policy.AskAgain(7.0),
+            True,
+        ),
+        FailureCause.QUOTA: (
+            retry_policy.AskAgain(0.0),
+            retry_policy.AskAgain(7.0),
+            True,
+        ),
+        FailureCause.BILLING: (retry_policy.AskAgain(0.0), retry_policy.GIVE_UP, True),
+        FailureCause.AUTH: (retry_policy.AskAgain(0.0), retry_policy.GIVE_UP, True),
+        FailureCause.NO_ACCESS: (
+            retry_policy.AskAgain(0.0),
+            retry_policy.GIVE_UP,
+            True,
+        ),
+        FailureCause.SECRET: (retry_policy.GIVE_UP, retry_policy.GIVE_UP, False),
+        FailureCause.OVERLOADED: (
+            retry_policy.AskAgain(0.0),
+            retry_policy.AskAgain(7.0),
+            False,
+        ),
+        FailureCause.BAD_REQUEST: (retry_policy.GIVE_UP, retry_policy.GIVE_UP, False),
+        FailureCause.BAD_ANSWER: (retry_policy.GIVE_UP, retry_policy.GIVE_UP, False),
+        FailureCause.BUDGET: (retry_policy.GIVE_UP, retry_policy.GIVE_UP, False),
+        FailureCause.SECRET: (retry_policy.GIVE_UP, retry_policy.GIVE_UP, False),
     }
     for cause, (with_key, without, is_endless) in expected.items():
         error = ProviderError("it", cause=cause, delay=7.0)
-        assert policy.after(error, fresh, has_key=True) == with_key
-        assert policy.after(error, fresh, has_key=False) == without
+        assert retry_policy.after(error, fresh, has_key=True) == with_key
+        assert retry_policy.after(error, fresh, has_key=False) == without
         assert (
-            isinstance(policy.after(error, tired, has_key=True), policy.AskAgain)
+            isinstance(
+                retry_policy.after(error, tired, has_key=True), retry_policy.AskAgain
+            )
             is is_endless
         )
     for has_key in (True, False):
-        decision = policy.after(ProviderError("it"), fresh, has_key=has_key)
-        assert isinstance(decision, policy.AskAgain)
+        decision = retry_policy.after(ProviderError("it"), fresh, has_key=has_key)
+        assert isinstance(decision, retry_policy.AskAgain)
         assert decision.costs_retry
         assert (
-            policy.after(ProviderError("it"), tired, has_key=has_key) == policy.GIVE_UP
+            retry_policy.after(ProviderError("it"), tired, has_key=has_key)
+            == retry_policy.GIVE_UP
         )
     assert {*expected, FailureCause.TRANSIENT} == set(FailureCause)
 

@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 from agentos.errors import UsageError
 from agentos.gateway.keys import DEFAULT_MAX_PARALLEL, Key
-from agentos.gateway.providers.finding import find_record, installed_names
 from agentos.gateway.providers.records import BUILT_IN, KEY_PROVIDERS
+from agentos.gateway.providers.registry import find_record, installed_names
 from agentos.state.redaction import fingerprint
 
 LONGEST_KEY = 4_096

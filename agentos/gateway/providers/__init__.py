@@ -12,7 +12,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from agentos.gateway.providers.finding import find_record, make_provider
 from agentos.gateway.providers.messages import Message as Message
 from agentos.gateway.providers.messages import Speaker as Speaker
 from agentos.gateway.providers.messages import as_text
@@ -20,6 +19,7 @@ from agentos.gateway.providers.messages import ask_once as ask_once
 from agentos.gateway.providers.messages import is_single as is_single
 from agentos.gateway.providers.records import BUILT_IN, OFFLINE
 from agentos.gateway.providers.records import ProviderRecord as ProviderRecord
+from agentos.gateway.providers.registry import find_record, make_provider
 from agentos.gateway.roles import role_of
 from agentos.usage import RateHeaders, Usage
 

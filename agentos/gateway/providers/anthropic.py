@@ -9,7 +9,7 @@ from agentos.gateway.providers import Credential, Message, Provider, Request, Sp
 from agentos.gateway.providers.complaints import SHORTEST_OUTPUT, Option, Terms
 from agentos.gateway.providers.streaming import (
     Fields,
-    Line,
+    SdkAccess,
     SdkProvider,
     Service,
     StreamedAnswer,
@@ -36,7 +36,7 @@ def create(model: str) -> Provider:
     )
     return AnthropicProvider(
         require_model("anthropic", model, "claude-opus-4-8"),
-        Line(service, _make_client),
+        SdkAccess(service, _make_client),
     )
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from agentos.gateway.providers import parse_model_spec
-from agentos.gateway.providers.finding import find_record
 from agentos.gateway.providers.records import OFFLINE
+from agentos.gateway.providers.registry import find_record
 
 _NAMES = (
     "claude",

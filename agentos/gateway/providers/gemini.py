@@ -11,7 +11,7 @@ from agentos.gateway.providers import Credential, Provider, Request, Speaker
 from agentos.gateway.providers.complaints import Option, Terms
 from agentos.gateway.providers.streaming import (
     Fields,
-    Line,
+    SdkAccess,
     SdkProvider,
     Service,
     StreamedAnswer,
@@ -34,7 +34,7 @@ def create(model: str) -> Provider:
         "x-goog-api-key",
     )
     return GeminiProvider(
-        require_model("gemini", model, "gemini-3-pro"), Line(service, _make_client)
+        require_model("gemini", model, "gemini-3-pro"), SdkAccess(service, _make_client)
     )
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from agentos.entry_points import describe_failure
 from agentos.errors import FailureCause, ProviderError
-from agentos.extensions import describe_failure
 from agentos.gateway.providers import Completion, Credential, Provider, Request
 from agentos.usage import Consumed
 

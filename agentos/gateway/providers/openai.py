@@ -12,7 +12,7 @@ from agentos.gateway.providers import Credential, Provider, Request
 from agentos.gateway.providers.complaints import Option, Terms
 from agentos.gateway.providers.streaming import (
     Fields,
-    Line,
+    SdkAccess,
     SdkProvider,
     Service,
     StreamedAnswer,
@@ -38,7 +38,7 @@ def create(model: str) -> Provider:
         placeholder="none",
     )
     return OpenAIProvider(
-        require_model("openai", model, "gpt-5.5"), Line(service, _make_client)
+        require_model("openai", model, "gpt-5.5"), SdkAccess(service, _make_client)
     )
 
 

@@ -33,8 +33,8 @@ from agentos.gateway.providers.complaints import (
     Terms,
     too_long_prompt,
 )
-from agentos.gateway.providers.finding import find_record
 from agentos.gateway.providers.rate_headers import read_rate_headers
+from agentos.gateway.providers.registry import find_record
 from agentos.gateway.providers.tokens import least_tokens
 from agentos.gateway.providers.waiting import USUAL, Patience, SilenceWatch
 from agentos.state.variables import environment
@@ -122,7 +122,7 @@ def find_schema(request: Request) -> dict[str, Any] | None:
     return _SCHEMAS.get(request.schema)
 
 
-class Line:
+class SdkAccess:
     """Access to one provider: loads its SDK once, keeps a client per key, and raises
     only our errors.
     """
@@ -276,19 +276,19 @@ class SdkProvider(ABC):
     options: frozenset[Option]
     """What its requests can contain and a server may refuse."""
 
-    def __init__(self, model: str, line: Line) -> None:
+    def __init__(self, model: str, access: SdkAccess) -> None:
         self._model = model
-        self._line = line
+        self._access = access
         self._terms: dict[str, Terms] = {}
         """Terms that each address accepts."""
 
     async def prepare(self, credentials: Sequence[Credential]) -> None:
         """Load the SDK and create a client for each key."""
-        await self._line.prepare(credentials)
+        await self._access.prepare(credentials)
 
     async def close(self) -> None:
         """Close the connections that are kept."""
-        await self._line.close()
+        await self._access.close()
 
     @abstractmethod
     async def open_stream(
@@ -325,7 +325,9 @@ class SdkProvider(ABC):
             rate_headers = read_rate_headers(exchange.headers, time.time())
             return answer.complete(self.normal_ends, self.cut_ends, rate_headers)
 
-        return await self._line.ask(credential, self._model, ask, Patience.of(request))
+        return await self._access.ask(
+            credential, self._model, ask, Patience.of(request)
+        )
 
     async def check(self, credential: Credential | None) -> str:
         """List the models."""
@@ -335,7 +337,7 @@ class SdkProvider(ABC):
             secret = exchange.asked.secret
             return describe_models(names, has_more=has_more, secret=secret)
 
-        return await self._line.ask(credential, "", ask)
+        return await self._access.ask(credential, "", ask)
 
     def _first_terms(self, address: str) -> Terms:
         """Return the terms for a server that has not been asked before."""
@@ -352,7 +354,7 @@ class SdkProvider(ABC):
         """Open a stream and the answer that it fills; adapt the terms to what the
         server refuses.
         """
-        address = self._line.address_of(credential)
+        address = self._access.address_of(credential)
         terms = self._terms.get(address) or self._first_terms(address)
         prompt = self._estimate(request, terms)
         extra = json.loads(credential.body) if credential and credential.body else {}

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from agentos.documents.findings import Finding
 from agentos.documents.lld import Tree
 from agentos.documents.verdict import parse_verdict
+from agentos.entry_points import describe_failure
 from agentos.errors import ItemError
-from agentos.extensions import describe_failure
 from agentos.item import Failure, Outcome, State
 from agentos.kinds import BUILT_IN_KINDS, Kind
 from agentos.repository.context import select_context

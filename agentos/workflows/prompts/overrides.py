@@ -94,8 +94,8 @@ def load_overrides(repository: Path, kind: Kind) -> Overrides:
 
 
 def load_for_item(repository: Path, kind: Kind) -> Overrides:
-    """Read them during a run: an override that was broken meanwhile fails only the items
-    that read it.
+    """Read the overrides during a run; one that broke since the start fails only this
+    item.
     """
     try:
         return load_overrides(repository, kind)

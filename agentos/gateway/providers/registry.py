@@ -13,8 +13,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from agentos.entry_points import describe_error, entry_points_of, load_record, refuse
 from agentos.errors import AgentOSError, UsageError
-from agentos.extensions import describe_error, entry_points_of, load_record, refuse
 from agentos.gateway.providers.records import BUILT_IN, ProviderRecord
 from agentos.state.redaction import register_shape
 
