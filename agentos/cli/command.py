@@ -212,7 +212,10 @@ class Parser(argparse.ArgumentParser):
                     "too many arguments; a key is typed when asked or read from"
                     " standard input, never given as an argument"
                 )
-            return f"unexpected argument {unknown!r}; name items with --ids or --issue"
+            message = f"unexpected argument {unknown!r}"
+            if "--ids" in self._options():
+                message += "; name items with --ids"
+            return message
         message = "unknown option"
         if not self.hides_arguments:
             message += f" {unknown}"

@@ -11,6 +11,7 @@ from agentos.backlog.triage.backlog import examine, read_backlog
 from agentos.cli.command import Arguments
 from agentos.gateway.providers.records import OFFLINE
 from agentos.state.terminal_text import print_clean
+from agentos.state.wording import count
 from agentos.workflows.parallel.coordinator import ParallelCoordinator
 from agentos.workflows.prompts.overrides import check_overrides
 
@@ -71,8 +72,8 @@ def show(options: RunOptions, arguments: Arguments) -> int:
     }
     heading = [
         (
-            f"Dry run mode: {total} items would be processed, {parallel} at a time,"
-            " nothing was started"
+            f"Dry run mode: {count(total, 'item')} would be processed, {parallel} at a"
+            " time, nothing was started"
         ),
         f"Items: {selection.describe()}",
         f"Estimated time: {expected.describe()}",

@@ -134,7 +134,7 @@ def test_a_recorded_approval_says_so_and_counts_with_the_same_flag_only(
     assert not APPROVAL.search(design(plain, 1))
     commit(plain)
     dry = plain.run("implement-workflow", "--ids", "1", "--dry-run", *recorded)
-    assert "1 items would be processed" in dry.stdout
+    assert "1 item would be processed" in dry.stdout
     with serve({}) as server:
         write_keys(plain, key("openai", server.url))
         asking = ("--drafter", "openai:gpt-6-luna", "--price", "openai:*=1/1")

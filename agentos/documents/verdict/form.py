@@ -187,7 +187,7 @@ def _split(text: str) -> dict[Part, _Section]:
             raise VerdictError("a fence, quote or HTML is not part of a review", number)
         elif current is None:
             if has_title or not line.startswith("# "):
-                raise VerdictError("neither a JSON object nor a review", number)
+                raise VerdictError("neither a verdict object nor a review", number)
             has_title = True
         elif _HEADING.match(line) and current.part not in TIERS:
             raise VerdictError("an unknown heading", number)

@@ -92,7 +92,7 @@ def _check_approval(verdict: Verdict) -> None:
             contradiction = f"blocking finding {finding.id}"
     for row in verdict.coverage:
         if not row.covered:
-            contradiction = "a requirement that is not covered"
+            contradiction = f"requirement {row.requirement[:40]}, which is not covered"
     if verdict.questions:
         contradiction = "a question for a person"
     if contradiction:

@@ -159,6 +159,8 @@ def _check(value: Any, schema: dict[str, Any], where: str) -> None:
 
 
 def _check_text(value: Any, schema: dict[str, Any], where: str) -> None:
+    if value is None:
+        raise VerdictError(f"{where} is missing")
     if not isinstance(value, str) or len(value) > MAX_TEXT:
         raise VerdictError(f"{where} must be text of at most {MAX_TEXT} characters")
     allowed = schema.get("enum")

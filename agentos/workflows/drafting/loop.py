@@ -127,7 +127,7 @@ def end_of_validation(rounds: Rounds, max_rounds: int) -> LoopEnding:
     if problems and number >= max_rounds:
         found = count(len(problems), "finding")
         first = problems[0]["text"]
-        message = f"{found} of the mechanical check still open: {first}"
+        message = f"{found} of the mechanical check still open, first: {first}"
         return LoopEnding(State.NEEDS_REVISION, message)
     for other, round in enumerate(earlier, start=1):
         if round["draft"] == current["draft"]:
@@ -135,6 +135,8 @@ def end_of_validation(rounds: Rounds, max_rounds: int) -> LoopEnding:
             reason = f"draft {number} repeats draft {other}"
             if problems:
                 reason += f"; still open: {problems[0]['text']}"
+                if len(problems) > 1:
+                    reason += f" (and {len(problems) - 1} more)"
             return _stalled(reason)
     unreviewed: list[Findings] = []
     for round in rounds:
