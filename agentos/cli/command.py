@@ -213,8 +213,10 @@ class Parser(argparse.ArgumentParser):
                     " standard input, never given as an argument"
                 )
             message = f"unexpected argument {unknown!r}"
-            if "--ids" in self._options():
-                message += "; name items with --ids"
+            known = set(self._options())
+            ways = [way for way in ("--ids", "--issue") if way in known]
+            if ways:
+                message += f"; name items with {' or '.join(ways)}"
             return message
         message = "unknown option"
         if not self.hides_arguments:
