@@ -14,10 +14,21 @@ Needs = Mapping[int, Sequence[int]]
 """For the position of an item, the positions of its dependencies; items without any are
 left out.
 """
+Positions = list[int]
+Pair = tuple[int, int]
+"""Two positions, of which the first depends on the second."""
+Group = tuple[int, ...]
+"""Positions in ascending order."""
 Trace = tuple[int, ...]
 """Positions, each of which depends on the next."""
-Followers = dict[int, list[int]]
+Origins = dict[int, int]
+"""For a position that a search has reached, the position from which it came."""
+Followers = dict[int, Positions]
 """For the position of an item, the positions of those that depend on it."""
+Blockers = dict[int, int | None]
+"""For the position of an item that can no longer start, the position of the one that
+blocks it; None if that is not in this batch.
+"""
 
 MAX_TRACED = 200
 """Size of a cycle up to which each of its items gets a path of its own."""
@@ -35,56 +46,72 @@ class _Visit:
     """The smallest index on the stack that the item is known to reach."""
     is_on_stack: bool = True
 
+    def reach(self, index: int) -> None:
+        """Note that the item reaches an index on the stack."""
+        if index < self.low:
+            self.low = index
 
-def find_cycles(needs: Needs) -> list[tuple[int, ...]]:
-    """Return the groups of items that depend on each other, each in ascending order; an
-    item may depend on itself.
+
+def find_cycles(needs: Needs) -> list[Group]:
+    """Return the groups of items that depend on each other; an item may depend on
+    itself.
 
     This is Tarjan's algorithm for strongly connected components. An item that reaches
     no smaller index than its own is the first of a group, and the others of the group
     are above it on the stack. There is no recursion, as chains may be longer than
-    Python allows.
+    Python allows: `path` leads from the root to the item that is visited, and `stack`
+    has every visited item whose group is not complete.
     """
     visits: dict[int, _Visit] = {}
     stack: list[_Visit] = []
     path: list[_Visit] = []
-    cycles = []
+    cycles: list[Group] = []
 
     def begin(item: int) -> None:
-        number = len(visits)
-        rest = iter(needs.get(item, ()))
-        visit = _Visit(item, rest, number, number)
+        others = needs.get(item, ())
+        rest = iter(others)
+        index = len(visits)
+        visit = _Visit(item, rest, index, low=index)
         visits[item] = visit
         stack.append(visit)
         path.append(visit)
 
+    def end(visit: _Visit) -> None:
+        path.pop()
+        if path:
+            parent = path[-1]
+            parent.reach(visit.low)
+        if visit.low < visit.index:
+            return
+        group = _pop_through(stack, visit)
+        if len(group) == 1:
+            others = needs.get(visit.item, ())
+            if visit.item not in others:
+                return
+        group.sort()
+        cycle = tuple(group)
+        cycles.append(cycle)
+
     for root in sorted(needs):
-        if root not in visits:
-            begin(root)
+        if root in visits:
+            continue
+        begin(root)
         while path:
             visit = path[-1]
             other = next(visit.rest, None)
-            if other is not None:
-                known = visits.get(other)
-                if known is None:
-                    begin(other)
-                elif known.is_on_stack:
-                    visit.low = min(visit.low, known.index)
+            if other is None:
+                end(visit)
                 continue
-            path.pop()
-            if path:
-                parent = path[-1]
-                parent.low = min(parent.low, visit.low)
-            if visit.low == visit.index:
-                group = _pop_through(stack, visit)
-                own_needs = needs.get(visit.item, ())
-                if len(group) > 1 or visit.item in own_needs:
-                    cycle = tuple(sorted(group))
-                    cycles.append(cycle)
-    return sorted(cycles)
+            known = visits.get(other)
+            if known is None:
+                begin(other)
+            elif known.is_on_stack:
+                visit.reach(known.index)
+    cycles.sort()
+    return cycles
 
 
-def _pop_through(stack: list[_Visit], last: _Visit) -> list[int]:
+def _pop_through(stack: list[_Visit], last: _Visit) -> Positions:
     """Pop the stack down to a visit, and return the items."""
     items = []
     while last.is_on_stack:
@@ -94,39 +121,52 @@ def _pop_through(stack: list[_Visit], last: _Visit) -> list[int]:
     return items
 
 
-def trace_cycles(needs: Needs, group: Sequence[int]) -> dict[int, Trace]:
+def trace_cycles(needs: Needs, group: Group) -> dict[int, Trace]:
     """Return for each item of a group a shortest path from it back to itself; the items
     of a large group all get the same one.
     """
     members = set(group)
     if len(group) > MAX_TRACED:
-        shared = _trace(needs, members, group[0])
+        first = group[0]
+        shared = _trace(needs, members, first)
         return dict.fromkeys(group, shared)
-    return {item: _trace(needs, members, item) for item in group}
+    traces = {}
+    for item in group:
+        trace = _trace(needs, members, item)
+        traces[item] = trace
+    return traces
 
 
 def _trace(needs: Needs, members: set[int], start: int) -> Trace:
-    """Search breadth-first for the way back to the start."""
-    previous: dict[int, int] = {}
+    """Search breadth-first for the way back to the start.
+
+    All items at one distance are visited before those at the next, so that the first
+    way that is found is a shortest one.
+    """
+    origins: Origins = {}
     queue = deque([start])
     while queue:
         item = queue.popleft()
-        for other in needs.get(item, ()):
+        others = needs.get(item, ())
+        for other in others:
             if other == start:
-                return _walk_back(previous, item, start)
-            if other in members and other not in previous:
-                previous[other] = item
-                queue.append(other)
+                return _walk_back(origins, item, start)
+            if other not in members:
+                continue
+            if other in origins:
+                continue
+            origins[other] = item
+            queue.append(other)
     raise ValueError(f"{start} does not depend on itself")
 
 
-def _walk_back(previous: Mapping[int, int], last: int, start: int) -> Trace:
+def _walk_back(origins: Origins, last: int, start: int) -> Trace:
     """Return the path from the start to the last item and back to the start."""
     path = [start]
     item = last
     while item != start:
         path.append(item)
-        item = previous[item]
+        item = origins[item]
     path.append(start)
     path.reverse()
     return tuple(path)
@@ -139,11 +179,15 @@ def longest_chain(total: int, needs: Needs) -> int:
     if not needs:
         return min(total, 1)
     depths: dict[int, int] = {}
-    for position in TopologicalSorter(needs).static_order():
-        depth = 0
-        for other in needs.get(position, ()):
-            depth = max(depth, depths[other])
-        depths[position] = depth + 1
+    sorter = TopologicalSorter(needs)
+    order = sorter.static_order()
+    for position in order:
+        below = 0
+        others = needs.get(position, ())
+        for other in others:
+            depth = depths[other]
+            below = max(below, depth)
+        depths[position] = below + 1
     return max(depths.values())
 
 
@@ -175,25 +219,31 @@ class ReadyQueue:
         total: int,
         needs: Needs,
         blocked: Iterable[int] = (),
-        loose: Collection[tuple[int, int]] = (),
+        loose: Collection[Pair] = (),
     ) -> None:
         """Take the dependencies; in a `loose` pair the first only needs the second to
         end, not to succeed.
         """
         self._loose = loose
-        self._open_needs, self._followers = _invert(total, needs)
+        open_needs, followers = _invert(total, needs)
+        self._open_needs = open_needs
+        self._followers = followers
         self._is_taken = bytearray(total)
-        self._ready: list[int] = []
-        self.blocked: dict[int, int | None] = dict.fromkeys(blocked)
+        self._ready: Positions = []
+        self.blocked: Blockers = dict.fromkeys(blocked)
         """Items that can no longer start, with the one that blocks them; None if that is
         not in this run.
         """
-        for position in tuple(self.blocked):
+        # A copy, as the loop adds their followers.
+        first_blocked = tuple(self.blocked)
+        for position in first_blocked:
             self._block_followers(position)
         for position in self.blocked:
             self._release_followers(position)
         # In ascending order, so that it is a valid heap.
-        self._ready = list(filter(self._is_ready, range(total)))
+        positions = range(total)
+        ready = filter(self._is_ready, positions)
+        self._ready = list(ready)
 
     def take(self) -> int | None:
         """Return the next item that may start now, None if there is none."""
@@ -203,24 +253,29 @@ class ReadyQueue:
         self._is_taken[position] = 1
         return position
 
-    def finish(self, position: int, *, is_successful: bool) -> list[int]:
+    def finish(self, position: int, *, is_successful: bool) -> Positions:
         """Release the items that depend on this one, or block them; return those that
         are newly blocked.
         """
-        blocked: list[int] = []
+        blocked: Positions = []
         if not is_successful:
             blocked = self._block_followers(position)
-        for ended in (position, *blocked):
-            self._release_followers(ended)
+        self._release_followers(position)
+        for follower in blocked:
+            self._release_followers(follower)
         return blocked
 
-    def left(self) -> list[int]:
+    def left(self) -> Positions:
         """Return the items that were never handed out."""
-        positions = range(len(self._is_taken))
-        return [position for position in positions if not self._is_taken[position]]
+        left = []
+        for position, is_taken in enumerate(self._is_taken):
+            if not is_taken:
+                left.append(position)
+        return left
 
     def _release_followers(self, position: int) -> None:
-        for follower in self._followers.get(position, ()):
+        followers = self._followers.get(position, ())
+        for follower in followers:
             self._open_needs[follower] -= 1
             if self._is_ready(follower):
                 heapq.heappush(self._ready, follower)
@@ -228,17 +283,23 @@ class ReadyQueue:
     def _is_ready(self, position: int) -> bool:
         if position in self.blocked:
             return False
-        return self._open_needs[position] <= 0
+        open_needs = self._open_needs[position]
+        return open_needs <= 0
 
-    def _block_followers(self, position: int) -> list[int]:
-        blocked: list[int] = []
+    def _block_followers(self, position: int) -> Positions:
+        """Block the items that depend on this one, directly or not; return those that
+        are newly blocked.
+        """
+        blocked: Positions = []
         queue = deque([position])
         while queue:
             item = queue.popleft()
-            for follower in self._followers.get(item, ()):
+            followers = self._followers.get(item, ())
+            for follower in followers:
                 if follower in self.blocked:
                     continue
-                if (follower, item) in self._loose:
+                pair = (follower, item)
+                if pair in self._loose:
                     continue
                 self.blocked[follower] = item
                 blocked.append(follower)

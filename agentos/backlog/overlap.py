@@ -4,12 +4,12 @@ previous one; all others run in parallel.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from agentos.backlog.dependencies import After, Order
 from agentos.backlog.inbox import Inbox
-from agentos.backlog.order import ReadyQueue
+from agentos.backlog.order import Needs, ReadyQueue
 from agentos.backlog.selection import Selection
 from agentos.documents.lld import parse_lld
 from agentos.documents.repository_paths import plain_path
@@ -18,6 +18,10 @@ from agentos.item import Item
 _MAX_NAMED = 3
 
 Files = frozenset[str]
+Declarations = dict[Item, Files]
+"""The files that each design declares."""
+Foundations = dict[str, tuple[str, ...]]
+"""For the id of an item, the ids of those whose branches it must contain."""
 
 
 def arrange_by_files(
@@ -29,69 +33,106 @@ def arrange_by_files(
     design in the inbox, as one that was built in an earlier run conflicts just like one
     of this run.
     """
-    declared: dict[Item, Files] = {}
-    sharers: dict[str, set[Item]] = {}
+    declared: Declarations = {}
     for item in collected:
         source = inbox.load(item)
-        files = declared_files(source.text)
+        design = source.text
+        files = declared_files(design)
         declared[item] = files
-        for path in files:
-            sharers.setdefault(path, set()).add(item)
-    places = {item: place for place, item in enumerate(collected)}
-    builds_on = {}
-    for position, item in enumerate(selection.items):
-        others = set(order.depends.get(position, ()))
-        for path in declared.get(item, ()):
-            others |= sharers[path]
-        others.discard(item)
-        below = sorted(others & places.keys(), key=places.__getitem__)
-        builds_on[item.id] = tuple(other.id for other in below)
-    overlaps = _find_overlaps(selection.items, order, declared)
-    after = (*order.after, *overlaps)
+    items = selection.items
+    builds_on = _find_foundations(items, order, declared)
+    overlaps = _find_overlaps(items, order, declared)
+    after = order.after + tuple(overlaps)
     return replace(order, after=after, builds_on=builds_on)
 
 
 def declared_files(design: str) -> Files:
     """Return the files that a design declares in section 2.1, as plain paths."""
     paths = set()
-    for change in parse_lld(design).files:
-        if not change.path:
+    document = parse_lld(design)
+    for change in document.files:
+        path = change.path
+        if not path:
             continue
-        path = plain_path(change.path)
-        paths.add(path)
+        plain = plain_path(path)
+        paths.add(plain)
     return frozenset(paths)
+
+
+def _find_foundations(
+    items: Sequence[Item],
+    order: Order,
+    declared: Declarations,
+) -> Foundations:
+    """Return for each item the designs that it depends on or shares a file with, in the
+    order in which they were collected.
+    """
+    places: dict[Item, int] = {}
+    sharers: dict[str, set[Item]] = {}
+    for item, files in declared.items():
+        place = len(places)
+        places[item] = place
+        for path in files:
+            sharing = sharers.setdefault(path, set())
+            sharing.add(item)
+    collected = places.keys()
+    place_of = places.__getitem__
+    depends = order.depends
+    foundations = {}
+    for position, item in enumerate(items):
+        stated = depends.get(position, ())
+        others = set(stated)
+        own = declared.get(item, ())
+        for path in own:
+            sharing = sharers[path]
+            others |= sharing
+        others.discard(item)
+        designs = others & collected
+        below = sorted(designs, key=place_of)
+        ids = [design.id for design in below]
+        foundations[item.id] = tuple(ids)
+    return foundations
 
 
 def _find_overlaps(
     items: Sequence[Item],
     order: Order,
-    declared: Mapping[Item, Files],
+    declared: Declarations,
 ) -> Iterator[After]:
     """Yield for each file the chain of designs that declare it, in an order that
     dependencies allow.
+
+    A design only waits for the latest of the earlier ones with the same file, as that
+    one waits for those before it. So a file of many designs gives a chain, and not a
+    pair for each two of them.
     """
-    known = set()
-    for pair in order.after:
-        known.add((pair.position, pair.other))
-    last: dict[str, int] = {}
-    for position in _sort(len(items), order):
+    needs = order.needs
+    latest: dict[str, int] = {}
+    total = len(items)
+    for position in _sort(total, needs):
         item = items[position]
-        earlier: dict[int, list[str]] = {}
-        for path in sorted(declared.get(item, ())):
-            if path in last:
-                earlier.setdefault(last[path], []).append(path)
-            last[path] = position
-        for other, paths in sorted(earlier.items()):
-            if (position, other) in known:
+        files = declared.get(item, ())
+        shared: dict[int, list[str]] = {}
+        for path in sorted(files):
+            if path in latest:
+                other = latest[path]
+                paths = shared.setdefault(other, [])
+                paths.append(path)
+            latest[path] = position
+        known = needs.get(position, ())
+        overlaps = sorted(shared.items())
+        for other, paths in overlaps:
+            if other in known:
                 continue
             listed = _enumerate(paths)
             reason = f"both change {listed}"
-            yield After(position, other, reason, is_binding=False)
+            pair = After(position, other, reason, is_binding=False)
+            yield pair
 
 
-def _sort(total: int, order: Order) -> Iterator[int]:
+def _sort(total: int, needs: Needs) -> Iterator[int]:
     """Yield the positions so that dependencies come first."""
-    queue = ReadyQueue(total, order.needs)
+    queue = ReadyQueue(total, needs)
     position = queue.take()
     while position is not None:
         yield position
