@@ -14,23 +14,30 @@ _ROOT_FILES = 30
 _SPLIT_FROM = 8
 _MAX_DEPTH = 3
 _TEST_FOLDERS = 8
+_LONGEST_ENDING = 8
+
+_Parts = list[str]
+"""The folders of a path, and its file."""
 
 
 def describe_tree(names: Sequence[str], is_cut: bool) -> str:
     """Return folders and counts, deeper where there are many files."""
-    total = count(len(names), "file")
+    number = len(names)
+    total = count(number, "file")
     if is_cut:
         total += ", and more that were not looked at"
     rows = [f"{total}."]
     root = []
     paths = []
     for name in names:
-        if "/" in name:
-            paths.append(name.split("/"))
+        parts = name.split("/")
+        if len(parts) > 1:
+            paths.append(parts)
         else:
             root.append(name)
     if root:
-        rows.append(f"- in the root: {_list_root(root)}")
+        listed = _list_root(root)
+        rows.append(f"- in the root: {listed}")
     folders = _folder_rows(paths, 1)
     rows += folders[:MAX_ROWS]
     more = len(folders) - MAX_ROWS
@@ -47,66 +54,94 @@ def describe_tests(names: Sequence[str]) -> str:
     folders = []
     examples: dict[str, str] = {}
     for name in tests:
-        folder = name.rpartition("/")[0] or "."
+        folder, _, _ = name.rpartition("/")
+        if not folder:
+            folder = "."
         folders.append(folder)
         examples.setdefault(folder, name)
-    total = count(len(tests), "file")
+    number = len(tests)
+    total = count(number, "file")
     rows = [f"{total} of tests:"]
-    for folder, number in _most_frequent(folders, _TEST_FOLDERS):
+    frequent = _most_frequent(folders, _TEST_FOLDERS)
+    for folder, number in frequent:
         shown = show_name(folder)
         files = count(number, "file")
-        example = show_name(examples[folder])
+        first = examples[folder]
+        example = show_name(first)
         rows.append(f"- `{shown}/`: {files}, such as `{example}`")
     return "\n".join(rows)
 
 
 def _list_root(names: Sequence[str]) -> str:
-    quoted = [f"`{show_name(name)}`" for name in names[:_ROOT_FILES]]
-    shown = ", ".join(quoted)
+    quoted = []
+    for name in names[:_ROOT_FILES]:
+        shown = show_name(name)
+        quoted.append(f"`{shown}`")
+    listed = ", ".join(quoted)
     more = len(names) - _ROOT_FILES
     if more > 0:
-        shown += f" and {more} more"
-    return shown
+        listed += f" and {more} more"
+    return listed
 
 
-def _folder_rows(paths: Sequence[Sequence[str]], depth: int) -> list[str]:
-    groups: dict[str, list[Sequence[str]]] = {}
+def _folder_rows(paths: Sequence[_Parts], depth: int) -> list[str]:
+    """Return a row for each folder at a depth, with rows for the folders inside below
+    it if it has many files.
+    """
+    groups: dict[str, list[_Parts]] = {}
     for parts in paths:
         if len(parts) <= depth:
             continue
         folder = "/".join(parts[:depth])
-        groups.setdefault(folder, []).append(parts)
+        inside = groups.setdefault(folder, [])
+        inside.append(parts)
     rows = []
     indent = "  " * (depth - 1)
     for folder, inside in sorted(groups.items()):
         shown = show_name(folder)
         number = len(inside)
         row = f"{indent}- `{shown}/`: {number}"
-        endings = _endings(inside)
+        endings = _list_endings(inside)
         if endings:
             row += f" ({endings})"
         rows.append(row)
-        if number >= _SPLIT_FROM and depth < _MAX_DEPTH:
+        if number < _SPLIT_FROM:
+            continue
+        if depth < _MAX_DEPTH:
             rows += _folder_rows(inside, depth + 1)
     return rows
 
 
-def _endings(paths: Sequence[Sequence[str]]) -> str:
+def _list_endings(paths: Sequence[_Parts]) -> str:
     """Return the two most frequent file name endings with their counts."""
     endings = []
     for parts in paths:
-        _, dot, ending = parts[-1].rpartition(".")
-        if not dot:
-            continue
-        if not ending.isalnum() or len(ending) > 8:
-            continue
-        endings.append(ending)
+        name = parts[-1]
+        ending = _ending(name)
+        if ending:
+            endings.append(ending)
+    shown = []
     frequent = _most_frequent(endings, 2)
-    shown = [f"{number} .{ending}" for ending, number in frequent]
+    for ending, number in frequent:
+        row = f"{number} .{ending}"
+        shown.append(row)
     return ", ".join(shown)
+
+
+def _ending(name: str) -> str:
+    """Return what is after the last dot, empty if that does not look like an ending."""
+    _, dot, ending = name.rpartition(".")
+    if not dot:
+        return ""
+    if not ending.isalnum():
+        return ""
+    if len(ending) > _LONGEST_ENDING:
+        return ""
+    return ending
 
 
 def _most_frequent(words: Sequence[str], limit: int) -> list[tuple[str, int]]:
     # Words with equal counts keep their order, so they come out sorted.
-    counts = Counter(sorted(words))
+    words = sorted(words)
+    counts = Counter(words)
     return counts.most_common(limit)

@@ -19,12 +19,20 @@ MAX_NESTING = 3
 _LONG_EXPRESSION = 200
 _LONG_CALL = 80
 _LONG_TEXT = 60
+_SHORT_TEXT = _LONG_TEXT - len("...")
 _MANY_LINES = 6
 _MAX_DECORATORS = 4
+_UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+"""What the parser raises for source that is wrong, has NUL bytes or is too nested."""
+
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
+_Definition = ast.ClassDef | _Function
+_Statements = Iterable[ast.stmt]
+_Lines = Iterator[str]
+_Packages = frozenset[str]
 
 
-def python_map(text: str, own: frozenset[str] = frozenset()) -> str:
+def python_map(text: str, own: _Packages = frozenset()) -> str:
     """Return a module's outline; `own` are the project's packages, whose imports are
     shown.
 
@@ -35,18 +43,25 @@ def python_map(text: str, own: frozenset[str] = frozenset()) -> str:
     rows = text.split("\n")
     outline = _Outline(rows, own)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            module = ast.parse(text)
-        lines = list(outline.lines_of(module))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        module = _parse(text)
+        found = outline.lines_of(module)
+        lines = list(found)
+    except _UNPARSABLE:
         return outline_python(text)
     first = lines[:MAX_LINES]
     shown = [shorten(line, LINE_LIMIT) for line in first]
     more = len(lines) - MAX_LINES
     if more > 0:
-        shown.append(f"... ({more} more lines)")
+        note = f"... ({more} more lines)"
+        shown.append(note)
     return "\n".join(shown)
+
+
+def _parse(text: str) -> ast.Module:
+    """Parse source without warnings about it, such as those about old escapes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(text)
 
 
 class _Outline:
@@ -54,42 +69,50 @@ class _Outline:
     source.
     """
 
-    def __init__(self, rows: Sequence[str], own: frozenset[str]) -> None:
+    def __init__(self, rows: Sequence[str], own: _Packages) -> None:
         self._rows = rows
         self._own = own
 
-    def lines_of(self, module: ast.Module) -> Iterator[str]:
+    def lines_of(self, module: ast.Module) -> _Lines:
         """Yield the lines of a whole module."""
         doc = _doc(module)
         if doc:
             yield f'"""{doc}"""'
-        imports = set(self._own_imports(module.body))
-        if imports:
-            used = ", ".join(sorted(imports))
+        body = module.body
+        imports = self._own_imports(body)
+        distinct = sorted(set(imports))
+        if distinct:
+            used = ", ".join(distinct)
             yield f"# uses {used}"
-        for node in _unfold(module.body):
+        for node in _unfold(body):
             yield from self._statement(node, 0)
 
-    def _own_imports(self, body: Iterable[ast.stmt]) -> Iterator[str]:
+    def _own_imports(self, body: _Statements) -> _Lines:
         for node in _unfold(body):
             if isinstance(node, ast.Import):
                 for alias in node.names:
-                    if self._is_own(alias.name):
-                        yield alias.name
+                    name = alias.name
+                    if self._is_own(name):
+                        yield name
             elif isinstance(node, ast.ImportFrom):
-                module = node.module or ""
-                if not node.level and not self._is_own(module):
-                    continue
-                dots = "." * node.level
-                names = sorted(alias.name for alias in node.names)
-                listed = ", ".join(names)
-                yield f"{dots}{module} ({listed})"
+                yield from self._import_from(node)
+
+    def _import_from(self, node: ast.ImportFrom) -> _Lines:
+        """Yield a module of the project and what is imported from it."""
+        module = node.module or ""
+        dots = "." * node.level
+        if not dots and not self._is_own(module):
+            return
+        names = [alias.name for alias in node.names]
+        names.sort()
+        listed = ", ".join(names)
+        yield f"{dots}{module} ({listed})"
 
     def _is_own(self, module: str) -> bool:
         package = module.partition(".")[0]
         return package in self._own
 
-    def _statement(self, node: ast.stmt, depth: int) -> Iterator[str]:
+    def _statement(self, node: ast.stmt, depth: int) -> _Lines:
         match node:
             case ast.ClassDef():
                 yield from self._class(node, depth)
@@ -97,81 +120,122 @@ class _Outline:
                 yield from self._function(node, "def")
             case ast.AsyncFunctionDef():
                 yield from self._function(node, "async def")
-            case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation):
-                declared = self._expression(annotation)
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                declared = self._expression(node.annotation)
                 line = f"{name}: {declared}"
                 if node.value:
                     value = self._value(node.value)
                     line += f" = {value}"
                 yield line
-            case ast.Assign(targets=targets, value=assigned):
-                names = ""
-                for target in targets:
-                    if isinstance(target, ast.Name):
-                        names += f"{target.id} = "
-                if names:
-                    yield names + self._value(assigned)
+            case ast.Assign():
+                yield from self._assignment(node)
 
-    def _class(self, node: ast.ClassDef, depth: int) -> Iterator[str]:
-        bases = [self._expression(base) for base in node.bases]
-        for keyword in node.keywords:
-            value = self._expression(keyword.value)
-            bases.append(f"{keyword.arg or '**'}={value}")
-        parents = ""
-        if bases:
-            parents = f"({', '.join(bases)})"
-        remark = _remark(node)
+    def _assignment(self, node: ast.Assign) -> _Lines:
+        """Yield the line of an assignment; one to something else than a name has none."""
+        line = ""
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                line += f"{target.id} = "
+        if not line:
+            return
+        value = self._value(node.value)
+        line += value
+        yield line
+
+    def _class(self, node: ast.ClassDef, depth: int) -> _Lines:
         yield from self._decorators(node)
-        yield f"class {node.name}{parents}:{remark}"
+        line = f"class {node.name}"
+        bases = list(self._bases(node))
+        if bases:
+            listed = ", ".join(bases)
+            line += f"({listed})"
+        remark = _remark(node)
+        yield f"{line}:{remark}"
         if depth == MAX_NESTING:
             return
-        for part in _unfold(node.body):
-            for line in self._statement(part, depth + 1):
+        inside = depth + 1
+        body = _unfold(node.body)
+        for part in body:
+            for line in self._statement(part, inside):
                 yield f"    {line}"
 
-    def _function(self, node: _Function, word: str) -> Iterator[str]:
+    def _bases(self, node: ast.ClassDef) -> _Lines:
+        """Yield the base classes, and keywords such as a metaclass."""
+        for base in node.bases:
+            yield self._expression(base)
+        for keyword in node.keywords:
+            name = keyword.arg or "**"
+            value = self._expression(keyword.value)
+            yield f"{name}={value}"
+
+    def _function(self, node: _Function, word: str) -> _Lines:
         yield from self._decorators(node)
-        parameters = ", ".join(self._parameters(node.args))
-        signature = f"{node.name}({parameters})"
-        if node.returns:
-            returned = self._expression(node.returns)
-            signature += f" -> {returned}"
-        remark = _remark(node)
-        yield f"{word} {signature}{remark}"
+        shown = self._parameters(node.args)
+        parameters = ", ".join(shown)
+        line = f"{word} {node.name}"
+        line += f"({parameters})"
+        returns = node.returns
+        if returns:
+            returned = self._expression(returns)
+            line += f" -> {returned}"
+        line += _remark(node)
+        yield line
 
-    def _decorators(self, node: ast.ClassDef | _Function) -> Iterator[str]:
-        for decorator in node.decorator_list[:_MAX_DECORATORS]:
-            yield "@" + self._expression(decorator)
+    def _decorators(self, node: _Definition) -> _Lines:
+        shown = node.decorator_list[:_MAX_DECORATORS]
+        for decorator in shown:
+            expression = self._expression(decorator)
+            yield f"@{expression}"
 
-    def _parameters(self, args: ast.arguments) -> Iterator[str]:
-        positional = args.posonlyargs + args.args
-        # Defaults belong to the last parameters.
-        required = len(positional) - len(args.defaults)
-        for index, argument in enumerate(positional):
-            default = None
-            if index >= required:
-                default = args.defaults[index - required]
-            yield self._parameter(argument, default)
-            if index + 1 == len(args.posonlyargs):
-                yield "/"
+    def _parameters(self, args: ast.arguments) -> _Lines:
+        keywords = args.kwonlyargs
+        yield from self._positional(args)
         if args.vararg:
-            yield "*" + self._parameter(args.vararg, None)
-        elif args.kwonlyargs:
+            rest = self._parameter(args.vararg)
+            yield f"*{rest}"
+        elif keywords:
             yield "*"
-        for argument, default in zip(args.kwonlyargs, args.kw_defaults, strict=True):
+        # A keyword without a default has None there.
+        pairs = zip(keywords, args.kw_defaults, strict=True)
+        for argument, default in pairs:
             yield self._parameter(argument, default)
         if args.kwarg:
-            yield "**" + self._parameter(args.kwarg, None)
+            rest = self._parameter(args.kwarg)
+            yield f"**{rest}"
 
-    def _parameter(self, argument: ast.arg, default: ast.expr | None) -> str:
+    def _positional(self, args: ast.arguments) -> _Lines:
+        """Yield the parameters before a star.
+
+        The tree has one list of defaults for both kinds of them, and they belong to
+        the last parameters. The slash comes after those that cannot be given by name.
+        """
+        nameless = args.posonlyargs
+        slash = len(nameless)
+        positional = nameless + args.args
+        optional = len(args.defaults)
+        required = len(positional) - optional
+        defaults = iter(args.defaults)
+        for number, argument in enumerate(positional, 1):
+            default = None
+            if number > required:
+                default = next(defaults)
+            yield self._parameter(argument, default)
+            if number == slash:
+                yield "/"
+
+    def _parameter(self, argument: ast.arg, default: ast.expr | None = None) -> str:
         shown = argument.arg
         # As PEP 8 writes defaults.
         equals = "="
-        if argument.annotation:
-            shown += f": {self._expression(argument.annotation)}"
+        annotation = argument.annotation
+        if annotation:
+            declared = self._expression(annotation)
+            shown += f": {declared}"
             equals = " = "
         if default:
-            shown += equals + self._value(default)
+            value = self._value(default)
+            shown += equals
+            shown += value
         return shown
 
     def _value(self, node: ast.expr) -> str:
@@ -181,15 +245,18 @@ class _Outline:
                 return "[...]"
             case ast.Tuple(elts=[_, _, _, _, *_]):
                 return "(...)"
-            case ast.Set(elts=[_, _, _, _, *_]) | ast.Dict(keys=[_, _, *_]):
+            case ast.Set(elts=[_, _, _, _, *_]):
+                return "{...}"
+            case ast.Dict(keys=[_, _, *_]):
                 return "{...}"
             case ast.Constant(value=str(text)) if len(text) > _LONG_TEXT:
-                beginning = text[: _LONG_TEXT - 3]
-                return repr(beginning) + "..."
+                beginning = text[:_SHORT_TEXT]
+                return f"{beginning!r}..."
             case ast.Lambda():
                 return "lambda ..."
-            case ast.Call(func=func) if _is_long(node, _LONG_CALL):
-                return f"{self._expression(func)}(...)"
+            case ast.Call() if _is_long(node, _LONG_CALL):
+                called = self._expression(node.func)
+                return f"{called}(...)"
             case _:
                 return self._expression(node)
 
@@ -200,15 +267,19 @@ class _Outline:
             return "..."
         if node.end_lineno != node.lineno:
             return ast.unparse(node)
-        row = self._rows[node.lineno - 1]
-        place = slice(node.col_offset, node.end_col_offset)
+        index = node.lineno - 1
+        row = self._rows[index]
+        start = node.col_offset
+        end = node.end_col_offset
         if row.isascii():
-            return row[place]
+            return row[start:end]
         # The parser counts columns in bytes.
-        return row.encode()[place].decode("utf-8", "replace")
+        data = row.encode()
+        shown = data[start:end]
+        return shown.decode("utf-8", "replace")
 
 
-def _unfold(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+def _unfold(body: _Statements) -> _Statements:
     """Yield statements, also those under a condition such as a check of the
     platform.
     """
@@ -224,14 +295,14 @@ def _unfold(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
             yield node
 
 
-def _remark(node: ast.ClassDef | _Function) -> str:
+def _remark(node: _Definition) -> str:
     doc = _doc(node)
     if not doc:
         return ""
     return f"  # {doc}"
 
 
-def _doc(node: ast.Module | ast.ClassDef | _Function) -> str:
+def _doc(node: ast.Module | _Definition) -> str:
     match node.body:
         case [ast.Expr(value=ast.Constant(value=str(text))), *_]:
             return first_sentence(text)
@@ -240,9 +311,11 @@ def _doc(node: ast.Module | ast.ClassDef | _Function) -> str:
 
 def _is_long(node: ast.expr, limit: int) -> bool:
     """Judge by the place in the source, which also bounds the depth."""
-    last_line = node.end_lineno or node.lineno
-    lines = last_line - node.lineno
+    first_line = node.lineno
+    last_line = node.end_lineno or first_line
+    lines = last_line - first_line
     if lines:
         return lines > _MANY_LINES
     end = node.end_col_offset or 0
-    return end - node.col_offset > limit
+    columns = end - node.col_offset
+    return columns > limit

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -19,6 +19,8 @@ FEW = 5
 _SEVERAL = 4
 _COMMON_SHARE = 0.25
 _OCCURRENCES = 20
+_ENOUGH_NAMES = 4
+_NEARBY = 40
 _ENOUGH = 1.0
 _TELLING = 2.0
 _LANGUAGES = """
@@ -51,13 +53,14 @@ class _Evidence:
     reason: str
 
 
+_Names = Sequence[str]
 _Found = dict[str, _Evidence]
 """Evidence by the path of the file."""
 _Words = dict[str, str]
 """Words of a path by their stems."""
 
 
-def rank(names: Sequence[str], query: Query, reader: Reader) -> tuple[FileChoice, ...]:
+def rank(names: _Names, query: Query, reader: Reader) -> tuple[FileChoice, ...]:
     """Return the files that the issue names, then the others by their score."""
     named = _find_named(names, query)
     in_folders = _find_in_folders(names, query)
@@ -77,16 +80,23 @@ def rank(names: Sequence[str], query: Query, reader: Reader) -> tuple[FileChoice
     for name in order:
         if name in named:
             choice = _choose(name, named, by_text)
-            first.append(replace(choice, is_named=True))
+            certain = replace(choice, is_named=True)
+            first.append(certain)
             continue
         choice = _choose(name, by_text, in_folders, similar)
         if choice.score >= _ENOUGH:
             others.append(choice)
     first.sort(key=_best_first)
     others.sort(key=_best_first)
+    chosen = first[:MAX_NAMED]
+    chosen += others[:FEW]
     rest = others[FEW:MAX_OTHERS]
-    telling = [choice for choice in rest if choice.score >= _TELLING]
-    return (*first[:MAX_NAMED], *others[:FEW], *telling)
+    for choice in rest:
+        # All that follow have a lower score, too.
+        if choice.score < _TELLING:
+            break
+        chosen.append(choice)
+    return tuple(chosen)
 
 
 def _choose(name: str, *kinds: _Found) -> FileChoice:
@@ -107,37 +117,43 @@ def _best_first(choice: FileChoice) -> tuple[float, str]:
     return -choice.score, choice.name
 
 
-def _find_named(names: Sequence[str], query: Query) -> _Found:
+def _find_named(names: _Names, query: Query) -> _Found:
     """Return the files that match a path of the issue, in full or by its end."""
     by_base: dict[str, list[str]] = {}
     for name in names:
         base = base_name(name)
-        by_base.setdefault(base, []).append(name)
+        same = by_base.setdefault(base, [])
+        same.append(name)
     found: _Found = {}
     for position, path in enumerate(query.paths):
-        matches = []
-        candidates = by_base.get(base_name(path), [])
-        for name in candidates:
-            if name == path:
-                matches = [path]
-                break
-            if name.endswith(f"/{path}"):
-                matches.append(name)
+        base = base_name(path)
+        candidates = by_base.get(base, [])
+        matches = _match(path, candidates)
         if len(matches) > _SEVERAL:
             continue
-        evidence = _Evidence(100 - position, "named in the issue")
+        score = 100 - position
+        evidence = _Evidence(score, "named in the issue")
         for name in matches:
             found.setdefault(name, evidence)
     return found
 
 
-def _find_in_folders(names: Sequence[str], query: Query) -> _Found:
+def _match(path: str, candidates: _Names) -> _Names:
+    """Return the file with exactly this path, or else those whose path ends with it."""
+    if path in candidates:
+        return [path]
+    end = f"/{path}"
+    return [name for name in candidates if name.endswith(end)]
+
+
+def _find_in_folders(names: _Names, query: Query) -> _Found:
     found: _Found = {}
     for path in query.paths:
         if "." in base_name(path):
             continue
         folder = f"{path}/"
-        reason = f"lies in `{show_name(folder)}`, which the issue names"
+        shown = show_name(folder)
+        reason = f"lies in `{shown}`, which the issue names"
         evidence = _Evidence(4, reason)
         for name in names:
             if name.startswith(folder):
@@ -145,30 +161,39 @@ def _find_in_folders(names: Sequence[str], query: Query) -> _Found:
     return found
 
 
-def _find_similar(names: Sequence[str], query: Query) -> _Found:
+def _find_similar(names: _Names, query: Query) -> _Found:
     """Return the files whose path has words of the issue.
 
     The fewer files have a word, the more it counts.
     """
-    words_of = dict(_shared_words(names, query.words))
-    spread = Counter(chain.from_iterable(words_of.values()))
-    common = max(3.0, _COMMON_SHARE * len(names))
+    shared = _shared_words(names, query.words)
+    words_of = dict(shared)
+    spread = _count_files(words_of.values())
+    common = _common_from(len(names))
+
+    def rarest_first(stem: str) -> tuple[int, str]:
+        return spread[stem], stem
+
     found = {}
     for name, words in words_of.items():
         rare = [stem for stem in words if spread[stem] <= common]
         if not rare:
             continue
-        rare.sort(key=lambda stem: (spread[stem], stem))
-        base = name_words(base_name(name))
+        rare.sort(key=rarest_first)
+        base = base_name(name)
+        words_of_base = name_words(base)
         points = 0.0
         for stem in rare:
             weight = 0.5
-            if stem in base:
+            if stem in words_of_base:
                 weight = 1.5
             if spread[stem] > 5:
                 weight *= 0.6
             points += weight
-        quoted = [f"'{words[stem]}'" for stem in rare[:2]]
+        quoted = []
+        for stem in rare[:2]:
+            word = words[stem]
+            quoted.append(f"'{word}'")
         shown = " and ".join(quoted)
         reason = f"its path has {shown}, as the issue"
         score = min(points, 5.0)
@@ -176,8 +201,20 @@ def _find_similar(names: Sequence[str], query: Query) -> _Found:
     return found
 
 
+def _count_files(words: Iterable[Iterable[str]]) -> Counter[str]:
+    """Return how many files have each word, given the words of each file."""
+    every = chain.from_iterable(words)
+    return Counter(every)
+
+
+def _common_from(total: int) -> float:
+    """Return the number of files above which a word is too common to tell anything."""
+    share = _COMMON_SHARE * total
+    return max(3.0, share)
+
+
 def _shared_words(
-    names: Sequence[str], wanted: Container[str]
+    names: _Names, wanted: Container[str]
 ) -> Iterator[tuple[str, _Words]]:
     """Yield each path with its words that are wanted."""
     of_folders: dict[str, _Words] = {}
@@ -197,7 +234,7 @@ def _wanted_words(path: str, wanted: Container[str]) -> _Words:
     return {stem: word for stem, word in words.items() if stem in wanted}
 
 
-def _find_by_text(order: Sequence[str], query: Query, reader: Reader) -> _Found:
+def _find_by_text(order: _Names, query: Query, reader: Reader) -> _Found:
     """Return the files that define or mention an identifier of the issue.
 
     Mentions of an identifier that many files have do not count.
@@ -214,8 +251,8 @@ def _find_by_text(order: Sequence[str], query: Query, reader: Reader) -> _Found:
         here = [identifier for identifier in query.names if identifier in text]
         if here:
             present[name] = here
-    spread = Counter(chain.from_iterable(present.values()))
-    common = max(3.0, _COMMON_SHARE * read)
+    spread = _count_files(present.values())
+    common = _common_from(read)
     found = {}
     for name, here in present.items():
         text = reader.read(name) or ""
@@ -227,11 +264,12 @@ def _find_by_text(order: Sequence[str], query: Query, reader: Reader) -> _Found:
             elif spread[identifier] <= common:
                 used.append(identifier)
         if defined or used:
-            found[name] = _judge(name, defined, used)
+            evidence = _judge(name, defined, used)
+            found[name] = evidence
     return found
 
 
-def _judge(name: str, defined: Sequence[str], used: Sequence[str]) -> _Evidence:
+def _judge(name: str, defined: _Names, used: _Names) -> _Evidence:
     reasons = []
     if defined:
         listed = _list(defined)
@@ -239,11 +277,13 @@ def _judge(name: str, defined: Sequence[str], used: Sequence[str]) -> _Evidence:
     if used:
         listed = _list(used)
         reasons.append(f"mentions {listed}")
-    score = 8.0 * min(len(defined), 4)
-    score += min(len(used), 4)
+    definitions = min(len(defined), _ENOUGH_NAMES)
+    mentions = min(len(used), _ENOUGH_NAMES)
+    score = 8.0 * definitions + mentions
     if not name.endswith(_CODE_ENDS):
         score /= 2
-    return _Evidence(score, " and ".join(reasons))
+    reason = " and ".join(reasons)
+    return _Evidence(score, reason)
 
 
 def _is_defined(text: str, identifier: str) -> bool:
@@ -262,19 +302,22 @@ def _defines(text: str, start: int, end: int) -> bool:
     """Tell whether a name follows a word such as `def`, or begins a line and is
     assigned.
     """
-    first = max(0, start - 40)
+    first = max(0, start - _NEARBY)
     before = text[first:start]
-    after = text[end : end + 40]
-    if _is_name_part(after[:1]):
+    last = end + _NEARBY
+    after = text[end:last]
+    preceding = before[-1:]
+    following = after[:1]
+    if _is_name_part(following):
         return False
-    if _is_name_part(before[-1:]):
+    if _is_name_part(preceding):
         return False
-    if not before or before.endswith("\n"):
+    if preceding in ("", "\n"):
         rest = after.lstrip(" \t")
         if rest.startswith("=="):
             return False
         return rest.startswith(("=", ":"))
-    if before[-1] not in " \t":
+    if preceding not in " \t":
         return False
     line = before.rpartition("\n")[2]
     words = line.split()
@@ -289,5 +332,6 @@ def _is_name_part(character: str) -> bool:
     return character.isalnum()
 
 
-def _list(names: Sequence[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names[:3])
+def _list(names: _Names) -> str:
+    quoted = [f"`{name}`" for name in names[:3]]
+    return ", ".join(quoted)
