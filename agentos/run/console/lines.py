@@ -39,7 +39,8 @@ class LineHolder:
         if cut:
             held = bytes(self._held)
             self._held.clear()
-            ready = self._redacted(held + chunk[:cut])
+            lines = held + chunk[:cut]
+            ready = self._redacted(lines)
         if cut < len(chunk):
             self._held += chunk[cut:]
             if len(self._held) > LIMIT:
@@ -48,7 +49,8 @@ class LineHolder:
 
     def peek(self) -> bytes:
         """Return the unfinished line and keep it."""
-        return self._redacted(bytes(self._held))
+        held = bytes(self._held)
+        return self._redacted(held)
 
     def release(self) -> bytes:
         """Return the unfinished line and forget it."""
@@ -74,8 +76,9 @@ class LineHolder:
         held = bytes(self._held)
         whole = self._redact(held)
         for back in range(_OVERLAP, LIMIT, _STEP):
+            head = held[:-back]
             tail = held[-back:]
-            shown = self._redact(held[:-back])
+            shown = self._redact(head)
             rest = self._redact(tail)
             if shown + rest == whole:
                 self._held[:] = tail
@@ -175,7 +178,8 @@ class LineRenderer:
     def preview(self, held: bytes) -> bytes:
         """Return the part of an unfinished line that has not been shown yet."""
         whole = bytes(self._head) + held
-        line = trim_unfinished(whole[:LIMIT])
+        beginning = whole[:LIMIT]
+        line = trim_unfinished(beginning)
         fresh = self._remove_shown(line)
         if not fresh:
             return b""
@@ -199,7 +203,8 @@ class LineRenderer:
         done = []
         for line in body[:-1].split(b"\n"):
             self._keep(line)
-            done.append(self._finish_line())
+            rendered = self._finish_line()
+            done.append(rendered)
         return b"".join(done)
 
     def _keep(self, part: bytes) -> None:
@@ -215,7 +220,8 @@ class LineRenderer:
         was_shown = bool(self._shown)
         if excess:
             whole = trim_unfinished(line)
-            excess += len(line) - len(whole)
+            trimmed = len(line) - len(whole)
+            excess += trimmed
             line = whole
         rest = self._remove_shown(line)
         self._head.clear()
@@ -224,7 +230,8 @@ class LineRenderer:
         text = self._clean_line(rest)
         if excess:
             note = f"... (+{excess} bytes, see {self._log})"
-            text += note.encode(self._encoding, "backslashreplace")
+            encoded = note.encode(self._encoding, "backslashreplace")
+            text += encoded
         if was_shown:
             if not text:
                 return b""
@@ -236,8 +243,10 @@ class LineRenderer:
         return line.removeprefix(self._shown)
 
     def _clean_line(self, line: bytes) -> bytes:
-        text = self._clean(line + b"\n")
+        terminated = line + b"\n"
+        text = self._clean(terminated)
         return text[:-1]
 
     def _add_prefix(self, line: bytes) -> bytes:
-        return prefix_lines(line + b"\n", self._prefix)
+        terminated = line + b"\n"
+        return prefix_lines(terminated, self._prefix)

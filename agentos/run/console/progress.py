@@ -31,7 +31,8 @@ class Progress:
     @property
     def ended(self) -> int:
         """Number of items that have ended in any way."""
-        return self.done + self.skeletons + self.undecided
+        incomplete = self.skeletons + self.undecided
+        return self.done + incomplete
 
     @property
     def is_complete(self) -> bool:
@@ -47,28 +48,37 @@ def bar(progress: Progress) -> str:
     if not progress.is_complete:
         ended = max(0, progress.ended)
         filled = ended * _CELLS // total
-        cells = "=" * filled + ">"
+        cells = "=" * filled
+        cells += ">"
     cells = cells.ljust(_CELLS)
-    parts = [f"[{cells}] {done}/{total} workflows complete"]
+    counts = f"{done}/{total} workflows complete"
+    parts = [f"[{cells}] {counts}"]
     if progress.skeletons:
         skeletons = count(progress.skeletons, "skeleton")
         parts.append(skeletons)
     undecided = progress.undecided
     if undecided:
-        parts.append(f"{undecided} waiting for a person")
+        waiting = f"{undecided} waiting for a person"
+        parts.append(waiting)
     return ", ".join(parts)
 
 
 def describe(progress: Progress, elapsed: float) -> str:
     """Return the bar, the number of running items, the time and the estimate."""
-    parts = [bar(progress), f"{progress.running} running"]
+    parts = [bar(progress)]
+    running = f"{progress.running} running"
+    parts.append(running)
     if progress.failed:
-        parts.append(f"{progress.failed} failed")
+        failed = f"{progress.failed} failed"
+        parts.append(failed)
     clock = duration(elapsed)
-    parts.append(f"{clock} elapsed")
-    parts.append(f"ETA {progress.eta}")
-    if progress.note:
-        parts.append(progress.note)
+    passed = f"{clock} elapsed"
+    parts.append(passed)
+    estimate = f"ETA {progress.eta}"
+    parts.append(estimate)
+    note = progress.note
+    if note:
+        parts.append(note)
     return ", ".join(parts)
 
 
@@ -118,17 +128,29 @@ class Eta:
     def completed(self, seconds: float, *, left: int, now: float) -> None:
         """Count an item that took `seconds`, with `left` others unfinished."""
         seconds = max(0.0, seconds)
-        self._count += 1
-        shift = seconds - self._mean
-        self._mean += shift / self._count
-        self._squares += shift * (seconds - self._mean)
+        self._learn(seconds)
         end = now
         if left > 0:
-            rounds = max(1.0, left / self.workers)
+            share = left / self.workers
+            rounds = max(1.0, share)
             end += self._mean * rounds
         if self._count > _WARM_UP:
-            end = (self._end + end) / 2
+            both = self._end + end
+            end = both / 2
         self._end = end
+
+    def _learn(self, seconds: float) -> None:
+        """Update the mean and the sum of squared differences from it.
+
+        The sum grows by the difference from the old mean times the difference from the
+        new one. That is exact, and differences stay small where squares of durations
+        would lose digits.
+        """
+        self._count += 1
+        before = seconds - self._mean
+        self._mean += before / self._count
+        after = seconds - self._mean
+        self._squares += before * after
 
     def text(self, *, left: int, now: float) -> str:
         """Return a range such as `3-5 min`, or `-` while too little is known."""
@@ -136,12 +158,18 @@ class Eta:
             return "-"
         if left <= 0:
             return "-"
-        middle = max(0.0, self._end - now)
-        variance = self._squares / (self._count - 1)
+        remaining = self._end - now
+        middle = max(0.0, remaining)
+        freedom = self._count - 1
+        variance = self._squares / freedom
         deviation = math.sqrt(variance)
-        spread = math.sqrt(left) / self.workers
-        margin = deviation * max(1.0, spread)
-        low = max(0.0, middle - margin)
+        # The deviation of a sum grows with the root of the number of its parts.
+        root = math.sqrt(left)
+        spread = root / self.workers
+        factor = max(1.0, spread)
+        margin = deviation * factor
+        lowest = middle - margin
+        low = max(0.0, lowest)
         high = middle + margin
         return _describe_range(low, high)
 
