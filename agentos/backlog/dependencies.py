@@ -148,7 +148,12 @@ def arrange(
     selection, acyclic = _reject_cycles(selection, stated, names)
     whereabouts: Answers = {}
     if look_up is not None:
-        missing = _find_missing(selection, acyclic, names, index)
+        missing = _find_missing(
+            selection,
+            acyclic,
+            names,
+            index,
+        )
         if missing:
             whereabouts = look_up(missing)
     arranger = _Arranger(
@@ -182,7 +187,9 @@ class _Arranger:
         self._whereabouts = whereabouts
         self._is_named = is_named
         self._positions = _positions_of(selection.items)
-        self._rejected = {reject.item for reject in selection.rejects}
+        self._rejected: set[Item] = set()
+        for reject in selection.rejects:
+            self._rejected.add(reject.item)
         self._after: list[After] = []
         self._depends: dict[int, set[Item]] = {}
         self._blocked: dict[int, str] = {}
@@ -302,7 +309,9 @@ def _reject_cycles(
         if position in stated:
             renumbered[len(items)] = stated[position]
         items.append(item)
-    selection = replace(selection, items=tuple(items), rejects=tuple(rejects))
+    kept = tuple(items)
+    refused = tuple(rejects)
+    selection = replace(selection, items=kept, rejects=refused)
     return selection, renumbered
 
 
@@ -325,14 +334,16 @@ def describe_cycles(
             place = positions[other]
             needs[position].append(place)
     for group in find_cycles(needs):
-        for position, path in trace_cycles(needs, group).items():
-            steps = [refer(items[step].id) for step in path]
+        paths = trace_cycles(needs, group)
+        for position, path in paths.items():
+            steps = []
+            for step in path:
+                name = refer(items[step].id)
+                steps.append(name)
             way = _join_steps(steps)
             item = items[position]
-            name = Path(item.source).name
-            reason = (
-                f"{name}: depends on itself: {way}; take one of these dependencies out"
-            )
+            file_name = Path(item.source).name
+            reason = f"{file_name}: depends on itself: {way}; take one of these dependencies out"
             yield position, reason
 
 

@@ -275,8 +275,9 @@ class ReadyQueue:
 
     def _release_followers(self, position: int) -> None:
         followers = self._followers.get(position, ())
+        open_needs = self._open_needs
         for follower in followers:
-            self._open_needs[follower] -= 1
+            open_needs[follower] -= 1
             if self._is_ready(follower):
                 heapq.heappush(self._ready, follower)
 
