@@ -48,7 +48,7 @@ from agentos.state.lock_queue import wait_for_lock
 from agentos.state.terminal_text import clean
 from agentos.state.variables import environment
 
-FORMAT = 1
+FORMAT = 2
 INSIDE = Path(__file__).parent / "inside"
 MARKER = "built.json"
 SITE = "site"
@@ -76,7 +76,6 @@ class Built:
     commands: dict[str, str] = field(default_factory=dict)
     dependencies: Lines = ()
     groups: dict[str, Lines] = field(default_factory=dict)
-    has_copies: bool = False
 
     @property
     def import_path(self) -> tuple[Path, ...]:
@@ -153,12 +152,12 @@ class Builder:
         except (BadInput, OSError) as error:
             self._give_up(f"{system.name} is not run: {error}")
             return None
-        if work.light in self._said:
+        if work.digest in self._said:
             return None
         try:
             return await self._find_or_build(work)
         except (_Failed, ItemError, OSError) as error:
-            self._said.add(work.light)
+            self._said.add(work.digest)
             reason = " ".join(str(error).split())
             self._give_up(f"{system.name} failed: {reason}")
             return None
@@ -184,11 +183,8 @@ class Builder:
             self._say(line)
 
     async def _find_or_build(self, work: _Work) -> Built:
-        target = self._root / f"built-{work.light}"
+        target = self._root / f"built-{work.digest}"
         found = _find(work.project, target)
-        if found and found.has_copies:
-            target = self._root / f"built-{work.whole}"
-            found = _find(work.project, target)
         if found:
             return found
         make_private_directory(self._root)
@@ -297,8 +293,7 @@ class _Work:
         self.version = version
         self.declared = Declared()
         self.tree: list[str] = []
-        self.light = ""
-        self.whole = ""
+        self.digest = ""
 
     @property
     def name(self) -> str:
@@ -313,15 +308,9 @@ class _Work:
             inside = (self.project / path).resolve()
             if not inside.is_relative_to(self.project.resolve()):
                 raise BadInput(f"backend-path {path[:100]!r} leads outside")
-        self.light = self._digest(whole=False)
-        self.whole = self._digest(whole=True)
-
-    def _digest(self, *, whole: bool) -> str:
-        system = self.system
-        identity = [FORMAT, system.backend, system.requires, system.path, self.version]
-        identity.append(self.declared.requires_python)
-        identity.append(digest_tree(self.project, self.tree, whole=whole))
-        return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:24]
+        files = digest_tree(self.project, self.tree)
+        identity = repr((FORMAT, self.system, self.version, self.declared, files))
+        self.digest = hashlib.sha256(identity.encode()).hexdigest()[:24]
 
 
 def _version(project: Path, tag: str) -> str:
@@ -396,7 +385,6 @@ def _unpack(work: _Work, data: bytes, target: Path) -> Built:
         "commands": read_commands(files),
         "dependencies": dependencies,
         "groups": groups,
-        "has_copies": layout.has_copies,
     }
     write_atomically(target / MARKER, json.dumps(marker, indent=1).encode())
     found = _find(work.project, target)
@@ -435,7 +423,6 @@ def _find(project: Path, target: Path) -> Built | None:
             dict(marker["commands"]),
             tuple(marker["dependencies"]),
             groups,
-            bool(marker["has_copies"]),
         )
     except (BadInput, ValueError, KeyError, TypeError, AttributeError):
         return None

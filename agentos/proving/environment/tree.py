@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from agentos.errors import BadInput
@@ -13,16 +13,6 @@ from agentos.state.files import open_regular
 
 MOST_FILES = 100_000
 _SKIPPED = frozenset({".git", "__pycache__"})
-_NOT_BUILT = frozenset(
-    {
-        ".github",
-        "doc",
-        "docs",
-        "test",
-        "tests",
-    }
-)
-_SOURCES = (".py", ".pyi")
 
 
 def list_tree(folder: Path) -> list[str]:
@@ -56,36 +46,14 @@ def copy_tree(folder: Path, tree: Sequence[str], target: Path) -> None:
             shutil.copy2(source, copy, follow_symlinks=False)
 
 
-def digest_tree(folder: Path, tree: Sequence[str], *, whole: bool) -> str:
-    """Return a digest of the files that a build compiles or describes the project
-    with; with `whole`, of all files.
-
-    Modules of packages are imported from the source tree, so that a change of them
-    needs no build. Tests and documents are not read by one.
-    """
+def digest_tree(folder: Path, tree: Sequence[str]) -> str:
+    """Return a digest of the listed files: a build may read any of them."""
     state = hashlib.sha256()
-    chosen = tree
-    if not whole:
-        chosen = list(_read_by_builds(tree))
-    for name in chosen:
-        path = folder / name
+    for name in tree:
         state.update(os.fsencode(name))
         state.update(b"\0")
-        state.update(_content(path))
+        state.update(_content(folder / name))
     return state.hexdigest()
-
-
-def _read_by_builds(tree: Sequence[str]) -> Iterator[str]:
-    files = set(tree)
-    for name in tree:
-        folder, slash, _ = name.rpartition("/")
-        parts = folder.split("/")
-        if not _NOT_BUILT.isdisjoint(parts):
-            continue
-        is_in_package = f"{folder}/__init__.py" in files
-        if slash and is_in_package and name.endswith(_SOURCES):
-            continue
-        yield name
 
 
 def _content(path: Path) -> bytes:

@@ -1,8 +1,8 @@
 """Read the wheel that a build made in the sandbox, and decide where its files belong.
 
-The project's own modules are imported from the worktree, so that a change of them needs
-no build and their lines can be measured. Of the wheel, only what the worktree lacks is
-used: compiled modules, generated files, the metadata, the commands.
+The project's own modules are imported from the worktree, so that their lines can be
+measured. Of the wheel, only what the worktree lacks is used: compiled modules, generated
+files, the metadata, the commands.
 """
 
 from __future__ import annotations
@@ -63,8 +63,6 @@ class Layout:
     scripts: Files = field(default_factory=dict)
     places: list[str] = field(default_factory=list)
     """Further folders of the worktree from which its packages are imported."""
-    has_copies: bool = False
-    """Whether `site` has modules of the project, which change with their sources."""
 
     def add_missing(self, prefix: str, files: Files, tree: Sequence[str]) -> None:
         """Add the files of a package that the folder `prefix` of the worktree lacks."""
@@ -80,13 +78,6 @@ class Layout:
             if path.endswith(COMPILED) and _python_of(path) in existing:
                 continue
             self.missing[path] = data
-
-    def add_to_site(self, files: Files) -> None:
-        """Add files that have no place in the worktree."""
-        self.site.update(files)
-        for name in files:
-            if name.endswith(".py"):
-                self.has_copies = True
 
 
 def read_wheel(data: bytes) -> Files:
@@ -150,7 +141,7 @@ def lay_out(files: Files, tree: Sequence[str]) -> Layout:
         if prefix is not None:
             layout.add_missing(prefix, package, tree)
         elif _may_be_imported(top):
-            layout.add_to_site(package)
+            layout.site.update(package)
     return layout
 
 
