@@ -144,11 +144,11 @@ def remove_tree(path: Path) -> None:
 
 def is_inside(path: Path, folder: Path) -> bool:
     """Return whether a path, with links resolved, lies in a folder; False for a cycle
-    of links.
+    of links and for a path that no file can have.
     """
     try:
         return path.resolve().is_relative_to(folder.resolve())
-    except (OSError, RuntimeError):
+    except (OSError, RuntimeError, ValueError):
         return False
 
 

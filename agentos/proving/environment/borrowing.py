@@ -51,6 +51,9 @@ def plan_copy(needs: Needs) -> CopyPlan:
         found = tuple(_closure(needs))
     except _Refused as refusal:
         return CopyPlan(refusal=str(refusal))
+    # What cannot be parsed or compared is left to pip.
+    except ValueError:
+        return CopyPlan(refusal="a requirement cannot be read")
     pins = [f"{one.metadata['Name']}=={one.version}" for one in found]
     return CopyPlan(found, tuple(sorted(pins)))
 
@@ -80,7 +83,7 @@ def copy_distributions(
 
 def _closure(needs: Needs) -> Iterator[Distribution]:
     """Yield the installed distributions that the needs require, directly or not."""
-    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.requirements import Requirement
     from packaging.utils import canonicalize_name
 
     wanted = list(_requirements((*needs.locked, *needs.requirements)))
@@ -102,12 +105,7 @@ def _closure(needs: Needs) -> Iterator[Distribution]:
         seen.add((name, extras))
         if len(seen) > CLOSURE_LIMIT:
             raise _Refused(f"more than {CLOSURE_LIMIT} distributions")
-        try:
-            further = [Requirement(line) for line in lent.requires or ()]
-        except InvalidRequirement as error:
-            raise _Refused(
-                f"{name} is installed with a requirement that cannot be read"
-            ) from error
+        further = map(Requirement, lent.requires or ())
         wanted += [inner for inner in further if _applies(inner, extras)]
         if name not in given:
             given.add(name)
@@ -138,17 +136,14 @@ def _check(
 
 
 def _requirements(lines: Iterable[str]) -> Iterator[Requirement]:
-    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.requirements import Requirement
 
     for line in lines:
         if line.startswith("-"):
             if line.startswith("-r"):
                 raise _Refused("a requirement file includes an address")
             continue
-        try:
-            requirement = Requirement(without_options(line))
-        except InvalidRequirement:
-            raise _Refused(f"{line[:80]} is no plain requirement") from None
+        requirement = Requirement(without_options(line))
         if _applies(requirement, frozenset()):
             yield requirement
 

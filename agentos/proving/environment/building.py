@@ -18,10 +18,12 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 from agentos.errors import BadInput, ItemError
+from agentos.extensions import describe_error
 from agentos.proving.environment.declared import Declared, Lines, read_declared
-from agentos.proving.environment.metadata import UNKNOWN_VERSION, find_version
+from agentos.proving.environment.metadata import find_version
 from agentos.proving.environment.needs import Needs
 from agentos.proving.environment.opening import Environment, open_environment
 from agentos.proving.environment.reasons import BuildSystem, read_build_system
@@ -38,6 +40,7 @@ from agentos.proving.sandbox import (
 )
 from agentos.proving.sandbox.environment import PATH
 from agentos.state.files import (
+    is_inside,
     make_private_directory,
     read_regular,
     remove_tree,
@@ -48,6 +51,8 @@ from agentos.state.lock_queue import wait_for_lock
 from agentos.state.terminal_text import clean
 from agentos.state.variables import environment
 
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 FORMAT = 2
 INSIDE = Path(__file__).parent / "inside"
 MARKER = "built.json"
@@ -87,10 +92,6 @@ class Built:
     def declared(self) -> Declared:
         """What the built metadata declares about dependencies."""
         return Declared(dependencies=self.dependencies, groups=self.groups)
-
-
-class _Failed(Exception):
-    """A build that did not end with a wheel; the text is the reason."""
 
 
 class Builder:
@@ -136,8 +137,12 @@ class Builder:
         `tag` is the version to pretend if the project's files assign none.
         """
         try:
-            system = await asyncio.to_thread(read_build_system, project)
+            system = await _read(read_build_system, project)
         except BadInput:
+            # Whoever reads the needs of the project refuses it with the reason.
+            return None
+        except ItemError as error:
+            self._give_up(f"its files cannot be read ({error})")
             return None
         if system is None or not system.reason:
             return None
@@ -146,32 +151,28 @@ class Builder:
                 f"{system.name} is not run without a sandbox ({system.reason})"
             )
             return None
-        work = _Work(project, system, _version(project, tag))
+        digest = ""
         try:
-            await asyncio.to_thread(work.read)
-        except (BadInput, OSError) as error:
-            self._give_up(f"{system.name} is not run: {error}")
-            return None
-        if work.digest in self._said:
-            return None
-        try:
+            work = await _read(_read_work, project, system, tag)
+            digest = work.digest
+            if digest in self._said:
+                return None
             return await self._find_or_build(work)
-        except (_Failed, ItemError, OSError) as error:
-            self._said.add(work.digest)
+        except (ItemError, OSError) as error:
+            self._said.add(digest)
             reason = " ".join(str(error).split())
             self._give_up(f"{system.name} failed: {reason}")
             return None
 
     async def build_source(self, source: Path, wheels: Path) -> Path:
         """Build the source of a package into a wheel in the folder `wheels`."""
-        system = read_build_system(source)
+        system = await _read(read_build_system, source)
         if system is None:
             raise ItemError(f"{source.name}: has neither pyproject.toml nor setup.py")
-        work = _Work(source, system, _version(source, ""))
-        await asyncio.to_thread(work.read)
         try:
+            work = await _read(_read_work, source, system, "")
             name, data = await self._run(work, wheels / "work")
-        except _Failed as failure:
+        except ItemError as failure:
             raise ItemError(f"{system.name} failed: {failure}") from None
         write_new(wheels / name, data, is_durable=False)
         return wheels / name
@@ -201,7 +202,7 @@ class Builder:
             self._say(f"build: {work.system.name} ({work.system.reason})")
             aside = target.with_name(f".{target.name}.work")
             _, data = await self._run(work, aside)
-            return await asyncio.to_thread(_unpack, work, data, target)
+            return await _read(_unpack, work, data, target)
 
     async def _run(self, work: _Work, aside: Path) -> tuple[str, bytes]:
         """Return the name and the contents of the wheel that the backend makes."""
@@ -217,7 +218,7 @@ class Builder:
                 if not missing:
                     return _read_wheel_file(results)
             requires += missing
-        raise _Failed("it asks for more requirements again and again")
+        raise ItemError("it asks for more requirements again and again")
 
     async def _open_tools(self, work: _Work, requires: list[str]) -> Environment:
         """Return the environment with the build's requirements: only wheels, so that
@@ -277,47 +278,54 @@ class Builder:
         command = (str(opened.python), str(program), str(results))
         finished = await self._sandbox.run(command, mounts)
         if finished.is_stopped or finished.code:
-            raise _Failed(_explain(finished))
+            raise ItemError(_explain(finished))
         missing = _read_answer(results).get("missing")
         if not isinstance(missing, list):
             return []
         return [str(line) for line in missing]
 
 
+@dataclass(frozen=True, slots=True)
 class _Work:
     """One project to build, and what identifies the result."""
 
-    def __init__(self, project: Path, system: BuildSystem, version: str) -> None:
-        self.project = project
-        self.system = system
-        self.version = version
-        self.declared = Declared()
-        self.tree: list[str] = []
-        self.digest = ""
+    project: Path
+    system: BuildSystem
+    version: str
+    declared: Declared
+    tree: list[str]
+    digest: str
 
     @property
     def name(self) -> str:
         """The name of the project, fit for a folder."""
         return re.sub(r"[^A-Za-z0-9._]", "_", self.declared.name)[:100] or "project"
 
-    def read(self) -> None:
-        """Read the files that determine the result."""
-        self.declared = read_declared(self.project)
-        self.tree = list_tree(self.project)
-        for path in self.system.path:
-            inside = (self.project / path).resolve()
-            if not inside.is_relative_to(self.project.resolve()):
-                raise BadInput(f"backend-path {path[:100]!r} leads outside")
-        files = digest_tree(self.project, self.tree)
-        identity = repr((FORMAT, self.system, self.version, self.declared, files))
-        self.digest = hashlib.sha256(identity.encode()).hexdigest()[:24]
+
+def _read_work(project: Path, system: BuildSystem, tag: str) -> _Work:
+    """Read the files that determine the result."""
+    for path in system.path:
+        if not is_inside(project / path, project):
+            raise BadInput(f"backend-path {path[:100]!r} leads outside")
+    declared = read_declared(project)
+    version = find_version(project, declared, tag)
+    tree = list_tree(project)
+    files = digest_tree(project, tree)
+    identity = repr((FORMAT, system, version, declared, files))
+    digest = hashlib.sha256(identity.encode()).hexdigest()[:24]
+    return _Work(project, system, version, declared, tree, digest)
 
 
-def _version(project: Path, tag: str) -> str:
+async def _read(function: Callable[_P, _T], *args: _P.args, **options: _P.kwargs) -> _T:
+    """Read in a thread what a project or its build has written: whatever that causes is
+    a failed build, and no bug of ours.
+    """
     try:
-        return find_version(project, read_declared(project), tag)
-    except BadInput:
-        return UNKNOWN_VERSION
+        return await asyncio.to_thread(function, *args, **options)
+    except (ItemError, OSError):
+        raise
+    except Exception as error:
+        raise ItemError(describe_error(error)) from error
 
 
 def _pretended(version: str) -> dict[str, str]:
@@ -355,27 +363,24 @@ def _read_answer(results: Path) -> dict[str, object]:
     except (ValueError, RecursionError):
         answer = None
     if not isinstance(answer, dict):
-        raise _Failed("it ended without an answer")
+        raise ItemError("it ended without an answer")
     return answer
 
 
 def _read_wheel_file(results: Path) -> tuple[str, bytes]:
     name = _read_answer(results).get("wheel")
     if not isinstance(name, str) or not re.fullmatch(r"[\w.+!-]{1,200}\.whl", name):
-        raise _Failed("it named no wheel")
+        raise ItemError("it named no wheel")
     data = read_result(results / name, MOST_BYTES)
     if data is None:
-        raise _Failed(f"{name} is missing or too large")
+        raise ItemError(f"{name} is missing or too large")
     return name, data
 
 
 def _unpack(work: _Work, data: bytes, target: Path) -> Built:
     """Write what the wheel has and the project lacks; the marker comes last."""
-    try:
-        files = read_wheel(data)
-        _check_plugins(files, work.declared)
-    except BadInput as error:
-        raise _Failed(str(error)) from None
+    files = read_wheel(data)
+    _check_plugins(files, work.declared)
     layout = lay_out(files, work.tree)
     remove_tree(target)
     _write(layout, target)
@@ -389,7 +394,7 @@ def _unpack(work: _Work, data: bytes, target: Path) -> Built:
     write_atomically(target / MARKER, json.dumps(marker, indent=1).encode())
     found = _find(work.project, target)
     if found is None:
-        raise _Failed(f"{target} cannot be read")
+        raise ItemError(f"{target} cannot be read")
     return found
 
 

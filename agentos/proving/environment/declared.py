@@ -164,7 +164,7 @@ def _listed_points(groups: Table) -> Points:
     for group, listed in groups.items():
         lines = _texts(listed)
         if isinstance(listed, str):
-            lines = _lines(listed)
+            lines = _lines(_text(listed))
         points = {}
         for line in lines:
             name, equals, target = line.partition("=")
@@ -173,7 +173,7 @@ def _listed_points(groups: Table) -> Points:
             command = name.strip()
             points[command] = target.strip()
         if points:
-            found[group] = points
+            found[_text(group)] = points
     return found
 
 
@@ -295,7 +295,8 @@ def read_table(data: Table, key: str) -> Table:
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         return ""
-    return value.strip()
+    # A literal of Python may have half of a character, which no file can hold.
+    return value.encode("utf-8", "replace").decode().strip()
 
 
 def _texts(value: Any) -> Lines:

@@ -27,6 +27,7 @@ from agentos.state.files import is_inside, remove_tree, temporary_beside
 UNKNOWN_VERSION = "0.0.0"
 _VERSION_NAMES = frozenset({"__version__", "version", "VERSION", "__VERSION__"})
 _VERSION_IN_TAG = re.compile(r"\d+(?:\.\d+)*[\w.+-]*$")
+_LONGEST_VERSION = 100
 _VERSION_MODULES = ("__init__", "_version", "version", "__version__")
 
 
@@ -115,15 +116,21 @@ def find_version(folder: Path, declared: Declared, tag: str = "") -> str:
     """Return the version that the project declares or assigns in its own files, that of
     its tag, or a placeholder.
     """
-    from packaging.version import InvalidVersion, Version
-
     written = _written_versions(folder, declared)
-    for text in (declared.version, *written, tag, _distributed_version(folder)):
-        try:
-            return str(Version(text))
-        except InvalidVersion:
-            continue
-    return UNKNOWN_VERSION
+    texts = (declared.version, *written, tag, _distributed_version(folder))
+    return next(filter(None, map(_normal, texts)), UNKNOWN_VERSION)
+
+
+def _normal(text: str) -> str:
+    """Return the normal form of a version, empty if it is none."""
+    from packaging.version import Version
+
+    if len(text) > _LONGEST_VERSION:
+        return ""
+    try:
+        return str(Version(text))
+    except ValueError:
+        return ""
 
 
 def _written_versions(folder: Path, declared: Declared) -> Iterator[str]:
@@ -137,9 +144,7 @@ def _written_versions(folder: Path, declared: Declared) -> Iterator[str]:
     names += [f"{stem}.py" for stem in stems]
     for name in dict.fromkeys(names):
         path = folder / name
-        if not is_inside(path, folder):
-            continue
-        if path.is_file():
+        if is_inside(path, folder):
             yield from _assigned_versions(path)
 
 
@@ -154,19 +159,14 @@ def _distributed_version(folder: Path) -> str:
 
 def nearest_tag(git: Git, commit: str) -> str:
     """Return the version of the newest tag that a commit contains, or an empty text."""
-    from packaging.version import InvalidVersion, Version
-
     merged = f"--merged={checked_commit(commit)}"
     order = ("--sort=-creatordate", "--count=50", "--format=%(refname:lstrip=2)")
     listed = git.recall("for-each-ref", merged, *order, "refs/tags")
     for name in os_text(listed).splitlines():
         found = _VERSION_IN_TAG.search(name)
-        if found is None:
-            continue
-        try:
-            return str(Version(found[0]))
-        except InvalidVersion:
-            continue
+        version = _normal(found[0]) if found else ""
+        if version:
+            return version
     return ""
 
 

@@ -94,8 +94,6 @@ class VendoredParts:
         text = path_of(_address(line))
         if text.lower().startswith("file:"):
             text = unquote(text[len("file:") :]).removeprefix("//")
-        if "\0" in text:
-            return None
         path = self.folder / text
         if not is_inside(path, self.folder):
             return None

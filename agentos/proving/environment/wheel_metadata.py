@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import configparser
 from collections.abc import Mapping
-from email.parser import BytesHeaderParser
+from email.parser import HeaderParser
 
 from agentos.proving.environment.declared import Groups, Lines, normalize_group
 from agentos.proving.environment.safe_requirements import is_plain
@@ -17,7 +17,7 @@ def read_requirements(files: Mapping[str, bytes]) -> tuple[Lines, Groups]:
     are no plain requirements are left out.
     """
     metadata = _metadata_file(files, "METADATA")
-    headers = BytesHeaderParser().parsebytes(metadata)
+    headers = HeaderParser().parsestr(metadata)
     lines = headers.get_all("Requires-Dist", [])
     extras = headers.get_all("Provides-Extra", [])
     if len(lines) * len(extras) > _MOST_LINES:
@@ -32,16 +32,17 @@ def read_requirements(files: Mapping[str, bytes]) -> tuple[Lines, Groups]:
 
 def _applying(lines: list[str], extra: str) -> Lines:
     """Return the requirements that an extra has, or the project itself."""
-    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.requirements import Requirement
 
     found = []
     for line in lines:
         try:
             requirement = Requirement(line)
-        except InvalidRequirement:
-            continue
-        marker = requirement.marker
-        if marker and not marker.evaluate({"extra": extra}):
+            marker = requirement.marker
+            if marker and not marker.evaluate({"extra": extra}):
+                continue
+        # Either it is none, or its marker compares what cannot be compared.
+        except ValueError:
             continue
         requirement.marker = None
         text = str(requirement)
@@ -52,14 +53,12 @@ def _applying(lines: list[str], extra: str) -> Lines:
 
 def read_commands(files: Mapping[str, bytes]) -> dict[str, str]:
     """Return the console scripts of a wheel."""
-    data = _metadata_file(files, "entry_points.txt")
-    text = data.decode("utf-8", "replace")
     parser = configparser.ConfigParser(
         interpolation=None, strict=False, delimiters=("=",)
     )
     parser.optionxform = str  # type: ignore[method-assign, assignment]
     try:
-        parser.read_string(text)
+        parser.read_string(_metadata_file(files, "entry_points.txt"))
     except configparser.Error:
         return {}
     if "console_scripts" not in parser:
@@ -67,9 +66,9 @@ def read_commands(files: Mapping[str, bytes]) -> dict[str, str]:
     return dict(parser["console_scripts"])
 
 
-def _metadata_file(files: Mapping[str, bytes], wanted: str) -> bytes:
+def _metadata_file(files: Mapping[str, bytes], wanted: str) -> str:
     for path, data in files.items():
         top, _, name = path.partition("/")
         if top.endswith(".dist-info") and name == wanted:
-            return data
-    return b""
+            return data.decode("utf-8", "replace")
+    return ""

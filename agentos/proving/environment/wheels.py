@@ -11,7 +11,6 @@ import io
 import stat
 import sys
 import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -39,17 +38,8 @@ _JUDGES = (
 """Modules that decide about a test run, as those do that begin with `agentos_`."""
 _USUAL = ("", "src")
 """Folders that are on the import path anyway."""
-_KINDS = ("purelib", "platlib", "scripts")
+_LIBRARIES = ("purelib", "platlib")
 _ORDINARY = (0, stat.S_IFREG, stat.S_IFDIR)
-_DAMAGED = (
-    zipfile.BadZipFile,
-    zlib.error,
-    NotImplementedError,
-    EOFError,
-    RuntimeError,
-    ValueError,
-    OSError,
-)
 
 
 @dataclass(slots=True)
@@ -87,7 +77,10 @@ def read_wheel(data: bytes) -> Files:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             return _read_entries(archive)
-    except _DAMAGED as error:
+    except BadInput:
+        raise
+    # Each way to compress has its own errors.
+    except Exception as error:
         raise BadInput(f"its wheel cannot be read ({error})") from None
 
 
@@ -147,15 +140,16 @@ def lay_out(files: Files, tree: Sequence[str]) -> Layout:
 
 def _installed(name: str) -> tuple[str, str]:
     """Return what kind of file a path of a wheel is, and its path among these; empty
-    for what is not imported.
+    for what is not installed.
     """
     top, _, rest = name.partition("/")
     if not top.endswith(".data"):
         return "purelib", name
     kind, _, inside = rest.partition("/")
-    if kind not in _KINDS:
-        return "", ""
-    return kind, inside
+    is_command = kind == "scripts" and "/" not in inside
+    if inside and (is_command or kind in _LIBRARIES):
+        return kind, inside
+    return "", ""
 
 
 def _is_refused(path: str) -> bool:

@@ -92,6 +92,24 @@ GENERATING = """\
 def add(files):
     files["shelf/_version.py"] = f"version = {VERSION!r}\\n"
 """
+DAMAGING = """\
+    pass
+
+
+write_wheel = build_wheel
+
+
+def build_wheel(folder, settings=None, metadata=None):
+    name = write_wheel(folder)
+    path = pathlib.Path(folder, name)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("shelf/data.txt", METADATA * 50)
+    data = bytearray(path.read_bytes())
+    start = data.find(b"data.txt") + len("data.txt") + 9
+    data[start : start + 30] = bytes(30)
+    path.write_bytes(data)
+    return name
+"""
 USES_COMMAND = """\
 import importlib.metadata, subprocess
 import shelf
@@ -285,6 +303,7 @@ def test_the_version_comes_from_the_nearest_tag_and_dependencies_from_the_build(
             "its wheel has entry points pytest11 that it computes",
         ),
         ("    VERSION = 1 / 0\n", "ZeroDivisionError: division by zero"),
+        (DAMAGING, "its wheel cannot be read (Corrupt input data)"),
     ],
 )
 def test_a_build_that_fails_is_one_line_and_the_sources_are_used(
@@ -305,6 +324,73 @@ def test_a_build_that_fails_is_one_line_and_the_sources_are_used(
         "build: backend (its version is computed)",
         f"build: backend failed: {reason}; the project is imported from its source tree",
     ]
+
+
+IMPORTING = {
+    "shelf/__init__.py": "",
+    "tests/test_shelf.py": "import shelf\n\n\ndef test_it():\n    pass\n",
+}
+
+
+@pytest.mark.parametrize(
+    "add",
+    [
+        "    files['shelf-1.data/scripts/sub/x'] = '#!python'\n",
+        "    files['shelf-1.data/scripts'] = ''\n",
+        "    files['shelf-1.data/purelib'] = ''\n",
+        "    files[INFO + 'METADATA'] += 'Requires-Dist: y; python_version ~= \"abc\"\\n'\n",
+        "    files[INFO + 'METADATA'] = METADATA.encode() + b'Requires-Dist: caf\\xe9\\n'\n",
+        "    files[INFO + 'METADATA'] = METADATA.encode() + b'Provides-Extra: caf\\xe9\\n'\n",
+    ],
+)
+def test_what_is_odd_in_a_wheel_is_left_out(tmp_path: Path, add: str) -> None:
+    bench = Bench(
+        tmp_path,
+        {
+            **IMPORTING,
+            "pyproject.toml": SYSTEM + PROJECT,
+            "backend.py": f"{BACKEND}\n\ndef add(files):\n{add}",
+        },
+    )
+    for _ in range(2):
+        assert outcomes(bench.run()) == ["passed"]
+    assert bench.builds == ["build: backend (its version is computed)"]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"pyproject.toml": '[project]\nname = "a\\u0000b"\nversion = "1"\n'},
+        {"pyproject.toml": f'[project]\nname = "a"\nversion = "{"1" * 5000}"\n'},
+        {
+            "pyproject.toml": '[project]\nname = "a"\nversion = "1"\n'
+            '[tool.hatch.version]\npath = "a\\u0000b"\n'
+        },
+        {"setup.py": "setup(name='a\\ud800', version='1')"},
+        {"setup.py": "setup(name='a', entry_points={5: 'b\\ud800 = c:d'})"},
+        {
+            "pyproject.toml": SYSTEM.replace('["."]', '["\\u0000"]') + PROJECT,
+        },
+    ],
+)
+def test_an_odd_project_is_imported_from_its_source_tree(
+    tmp_path: Path, files: Mapping[str, str]
+) -> None:
+    bench = Bench(tmp_path, {**IMPORTING, **files})
+    assert outcomes(bench.run()) == ["passed"]
+    assert len(bench.builds) <= 1
+    for line in bench.builds:
+        assert line == (
+            "build: backend failed: backend-path '\\x00' leads outside; the project is"
+            " imported from its source tree"
+        )
+
+
+def test_a_marker_that_compares_nothing_is_left_to_pip(tmp_path: Path) -> None:
+    needs = Needs(tmp_path, requirements=("y; python_version ~= 'abc'",))
+    bench = Bench(tmp_path, {})
+    with pytest.raises(ItemError, match="pip failed"):
+        asyncio.run(bench.builder().open_environment(needs))
 
 
 def test_a_build_requirement_that_would_run_code_is_refused(tmp_path: Path) -> None:
