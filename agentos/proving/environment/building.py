@@ -114,6 +114,8 @@ class Builder:
         """Builds that failed, which are not repeated, and lines that were reported, which
         are not reported twice.
         """
+        self._refused: dict[Needs, str] = {}
+        """What cannot be installed for builds, and why: pip is asked once."""
 
     @property
     def _is_isolated(self) -> bool:
@@ -234,6 +236,8 @@ class Builder:
             only_wheels=True,
             newest=bool(requires),
         )
+        if needs in self._refused:
+            raise ItemError(self._refused[needs])
         try:
             return await self.open_environment(needs)
         except ItemError as error:
@@ -241,6 +245,7 @@ class Builder:
             try:
                 return await self.open_environment(replace(needs, newest=False))
             except ItemError:
+                self._refused[needs] = str(error)
                 raise error from None
 
     async def _call(

@@ -393,6 +393,24 @@ def test_a_marker_that_compares_nothing_is_left_to_pip(tmp_path: Path) -> None:
         asyncio.run(bench.builder().open_environment(needs))
 
 
+def test_requirements_that_cannot_be_installed_are_tried_once(tmp_path: Path) -> None:
+    required = SYSTEM.replace("[]", '["nowhere>=99"]', 1)
+    bench = Bench(
+        tmp_path,
+        {
+            **IMPORTING,
+            "pyproject.toml": required + PROJECT,
+            "backend.py": BACKEND,
+        },
+    )
+    builder = bench.builder()
+    assert asyncio.run(builder.build(bench.repo)) is None
+    tried = [line for line in bench.said if "installing" in line]
+    (bench.repo / "shelf/__init__.py").write_text("VALUE = 1\n")
+    assert asyncio.run(builder.build(bench.repo)) is None
+    assert [line for line in bench.said if "installing" in line] == tried
+
+
 def test_a_build_requirement_that_would_run_code_is_refused(tmp_path: Path) -> None:
     system = SYSTEM.replace("[]", '["evil @ https://example.test/evil.tar.gz"]', 1)
     bench = Bench(tmp_path, {"pyproject.toml": system + PROJECT, "backend.py": BACKEND})
