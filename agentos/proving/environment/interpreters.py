@@ -79,11 +79,11 @@ async def choose_interpreter(
 
 def accepts(requires_python: str, version: str) -> bool:
     """Return whether a project accepts a version; an invalid specifier accepts all."""
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+    from packaging.specifiers import SpecifierSet
 
     try:
         return SpecifierSet(requires_python).contains(version, prereleases=True)
-    except InvalidSpecifier:
+    except ValueError:
         return True
 
 

@@ -87,8 +87,6 @@ def _local_paths(needs: Needs) -> Iterator[str]:
         text = path_of(address or line)
         if not text:
             continue
-        if "\0" in text:
-            continue
         path = needs.folder / text.removeprefix("file:")
         if not is_inside(path, needs.folder):
             continue

@@ -42,7 +42,7 @@ def configured_plugins(folder: Path) -> list[str]:
     """Return requirements for the plugins that the pytest settings use."""
     try:
         settings = {key.casefold(): value for key, value in _settings(folder).items()}
-    except (BadInput, tomllib.TOMLDecodeError, configparser.Error, RecursionError):
+    except (BadInput, ValueError, configparser.Error, RecursionError):
         return []
     found = list(map(_by_option, _words(settings.get("addopts"))))
     found += [plugin for key, plugin in _BY_SETTING.items() if key in settings]

@@ -33,7 +33,6 @@ class RequirementLines:
     files: _Lines = field(default_factory=list)
     project_extras: _Lines = field(default_factory=list)
     """Extras of the project itself, from lines such as `-e .[test]`."""
-    names_project: bool = False
 
     def read(self, path: Path, *, is_constraint: bool = False) -> None:
         """Add the lines of a file and of the files it includes."""
@@ -83,7 +82,6 @@ class RequirementLines:
         if extras is None:
             self.requirements.append(line)
         else:
-            self.names_project = True
             self.project_extras += extras
 
 

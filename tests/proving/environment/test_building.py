@@ -368,9 +368,8 @@ def test_what_is_odd_in_a_wheel_is_left_out(tmp_path: Path, add: str) -> None:
         },
         {"setup.py": "setup(name='a\\ud800', version='1')"},
         {"setup.py": "setup(name='a', entry_points={5: 'b\\ud800 = c:d'})"},
-        {
-            "pyproject.toml": SYSTEM.replace('["."]', '["\\u0000"]') + PROJECT,
-        },
+        {"setup.py": f"setup(name='a', python_requires='>={'1' * 5000}')"},
+        {"pyproject.toml": SYSTEM.replace('["."]', '["\\u0000"]') + PROJECT},
     ],
 )
 def test_an_odd_project_is_imported_from_its_source_tree(
