@@ -8,7 +8,8 @@ all kinds are asked for.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import ClassVar
@@ -91,24 +92,49 @@ class KindRecord:
             return f"its name {self.name!r} must be lowercase letters and digits"
         if not _NAME.fullmatch(self.label.lower()) or self.label != self.label.upper():
             return f"its label {self.label!r} must be uppercase letters and digits"
-        if any(self.label == record.label for record in BUILT_IN):
-            return f"its label {self.label!r} is that of a built-in kind"
         if not _SOURCE.fullmatch(self.source) or self.source in _OTHER_INPUTS:
             return f"its source {self.source!r} must be a word such as 'question'"
         for path in (self.inputs, self.document, *self.folders):
             parts = PurePosixPath(path).parts
             if not parts or parts[0] in ("/", ".git") or ".." in parts:
                 return f"its path {path!r} must lead into the repository"
-        for path in (self.document, *self.folders):
-            if "{id}" not in path and "{number}" not in path:
+        if len(self.folders) > 1 and not self.builds:
+            return "one folder is enough for a kind that writes a document"
+        for folder in self.folders:
+            plain = PurePosixPath(folder)
+            if str(plain) != folder or len(plain.parts) < 2:
                 return (
-                    f"its path {path!r} needs {{id}} or {{number}}, or items share it"
+                    f"its folder {folder!r} must lie in another one, as 'docs/{{id}}'"
                 )
-        for record in BUILT_IN[1:]:
-            folder = PurePosixPath(record.document).parent
-            if folder == PurePosixPath(self.document).parent:
-                return f"its document would lie among those of {record.name}"
+            problem = _find_brace_problem(folder, "{id}")
+            if problem:
+                return problem
+        return _find_brace_problem(self.document, "{id}", "{number}")
+
+    def find_clash(self, other: KindRecord) -> str:
+        """Return why it cannot be used beside another kind; empty if it can."""
+        if self.label == other.label:
+            return f"its label {self.label!r} is that of the kind {other.name}"
+        for folder in self.folders:
+            if folder in other.folders:
+                return f"its folder {folder!r} is that of the kind {other.name}"
+        place = PurePosixPath(self.document).parent
+        if place == PurePosixPath(other.document).parent and not self.writes_issues:
+            return f"its document would lie among those of {other.name}"
         return ""
+
+
+def _find_brace_problem(path: str, *fields: str) -> str:
+    """Return why a path cannot be filled in for an item; empty if it can."""
+    rest = path
+    for field_name in fields:
+        rest = rest.replace(field_name, "")
+    wanted = " or ".join(fields)
+    if rest == path:
+        return f"its path {path!r} needs {wanted}, or items share it"
+    if "{" in rest or "}" in rest:
+        return f"its path {path!r} may have {wanted} and no other braces"
+    return ""
 
 
 class Kind(str):
@@ -211,6 +237,15 @@ def _added_names() -> list[str]:
     return sorted(entry_points_of(ENTRY_POINTS).keys() - set(BUILT_IN_KINDS))
 
 
+def _added_records(without: str) -> Iterator[KindRecord]:
+    """Yield the usable records of installed packages, except that of one name."""
+    for name, entries in entry_points_of(ENTRY_POINTS).items():
+        if name == without or name in BUILT_IN_KINDS:
+            continue
+        with suppress(UsageError):
+            yield load_record(entries, "kind", KindRecord, KindRecord.find_problem)
+
+
 def _find(name: str) -> tuple[KindRecord, str]:
     """Return the record of an installed package, and where the package is."""
     entries = entry_points_of(ENTRY_POINTS).get(name)
@@ -224,7 +259,10 @@ def _find(name: str) -> tuple[KindRecord, str]:
     def find_problem(record: KindRecord) -> str:
         if record.name != name:
             return f"its record is named {record.name!r}; give both the same name"
-        return record.find_problem()
+        problem = record.find_problem()
+        for other in (*BUILT_IN, *_added_records(name)):
+            problem = problem or record.find_clash(other)
+        return problem
 
     record = load_record(entries, "kind", KindRecord, find_problem)
     package = entries[0].dist

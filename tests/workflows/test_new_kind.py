@@ -70,6 +70,15 @@ def install(project: Path, target: Path) -> None:
     subprocess.run([*command, *options, str(project)], check=True)
 
 
+def declare(folder: Path, name: str) -> None:
+    """Write what an installation leaves of a package with a kind of this name."""
+    info = f"agentos_{name}-0.1.dist-info"
+    points = f"[agentos.workflows]\n{name} = agentos_{name}:RECORD\n"
+    metadata = f"Name: agentos-{name}\nVersion: 0.1\n"
+    files = {f"{info}/METADATA": metadata, f"{info}/entry_points.txt": points}
+    write_files(folder, files)
+
+
 def write_files(folder: Path, files: dict[str, str]) -> None:
     """Write files below a folder."""
     for name, text in files.items():
@@ -234,6 +243,12 @@ def test_a_repository_overrides_its_prompts(world: World) -> None:
     assert "adr.md: lacks '## Decision'" in done.stderr
 
 
+def with_folders(*folders: str) -> tuple[str, str]:
+    """Return the change that gives the recipe's record these folders."""
+    package = 'package="agentos_adr",'
+    return package, f"{package} folders={folders!r},"
+
+
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
@@ -242,7 +257,17 @@ def test_a_repository_overrides_its_prompts(world: World) -> None:
         (('name="adr"', 'name="../adr"'), "is named '../adr'"),
         (('"docs/adr/{number}.md"', '"/etc/{number}.md"'), "must lead into"),
         (('"docs/adr/{number}.md"', '"docs/adr.md"'), "needs {id}"),
-        (('label="ADR"', 'label="LLD"'), "that of a built-in kind"),
+        (('"docs/adr/{number}.md"', '"docs/adr/{name}.md"'), "needs {id} or {number}"),
+        (('"docs/adr/{number}.md"', '"docs/{id}/{x}.md"'), "no other braces"),
+        (('label="ADR"', 'label="LLD"'), "its label 'LLD' is that of the kind lld"),
+        (with_folders("docs/l/{number}"), "needs {id}, or items share it"),
+        (with_folders("adr-{id}"), "must lie in another one"),
+        (with_folders("docs/l/{id}/"), "must lie in another one"),
+        (with_folders("docs/l/{id}", "docs/m/{id}"), "one folder is enough"),
+        (
+            with_folders("docs/lineage/active/{id}-lld"),
+            "its folder 'docs/lineage/active/{id}-lld' is that of the kind lld",
+        ),
         (('"docs/questions"', "5"), "its inputs must be text, not 5"),
         (('"docs/adr/{', '"docs/lld/active/{'), "among those of lld"),
     ],
@@ -256,12 +281,7 @@ def test_a_broken_kind_harms_only_its_own_runs(
     assert old in files[module]
     files[module] = files[module].replace(old, new, 1)
     write_files(tmp_path / "broken", files)
-    info = tmp_path / "broken/agentos_adr-0.1.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Name: agentos-adr\nVersion: 0.1\n")
-    (info / "entry_points.txt").write_text(
-        "[agentos.workflows]\nadr = agentos_adr:RECORD\n"
-    )
+    declare(tmp_path / "broken", "adr")
     environ = {"PYTHONPATH": str(tmp_path / "broken")}
     refused = world.run("agentos", "run", "adr", "--all", environ=environ)
     assert refused.code == 2
@@ -273,6 +293,30 @@ def test_a_broken_kind_harms_only_its_own_runs(
     assert f"Warning: {refused.stderr.partition(': ')[2]}" in status.stderr
     other = world.run("agentos", "lld", "--all", "--dry-run", environ=environ)
     assert (other.code, other.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (('"docs/adr/', '"docs/rfc/'), "its label 'ADR' is that of the kind {other}"),
+        (('label="ADR"', 'label="RFC"'), "lie among those of {other}"),
+    ],
+)
+def test_of_two_kinds_in_one_place_none_runs(
+    world: World, tmp_path: Path, change: tuple[str, str], complaint: str
+) -> None:
+    module = recipe()["agentos_adr/__init__.py"]
+    other = module.replace('name="adr"', 'name="rfc"').replace(*change)
+    both = {"agentos_adr/__init__.py": module, "agentos_rfc/__init__.py": other}
+    write_files(tmp_path / "both", both)
+    environ = {"PYTHONPATH": str(tmp_path / "both")}
+    for name in ("adr", "rfc"):
+        declare(tmp_path / "both", name)
+    for name, clashing in (("adr", "rfc"), ("rfc", "adr")):
+        refused = world.run("agentos", "run", name, "--all", environ=environ)
+        assert refused.code == 2
+        assert len(refused.stderr.splitlines()) == 1
+        assert complaint.format(other=clashing) in refused.stderr
 
 
 @pytest.mark.parametrize(
