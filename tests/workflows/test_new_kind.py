@@ -164,6 +164,34 @@ def test_two_items_run_in_parallel_and_end_in_their_places(
     assert again.stdout.startswith("Nothing to do"), again.text
 
 
+def test_it_runs_from_this_repository_too(world: World, tmp_path: Path) -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    bullet = text.partition("- **In this repository**")[2].partition("\n\n")[0]
+    place, module, package, settings, point = re.findall(r"`([^`]+)`", bullet)
+    copy = tmp_path / "copy"
+    shutil.copytree(ROOT / "agentos", copy / "agentos")
+    for name in (settings, "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, copy)
+    for name, content in recipe().items():
+        if name.startswith(module):
+            target = name.replace(module, place)
+            named = content.replace(f'package="{module}"', package)
+            write_files(copy, {target: named})
+    table = '\n[project.entry-points."agentos.workflows"]\n'
+    assert table in recipe()["pyproject.toml"]
+    with (copy / settings).open("a") as file:
+        file.write(f"{table}{point}\n")
+    install(copy, tmp_path / "installed")
+    environ = {"PYTHONPATH": str(tmp_path / "installed")}
+    done = world.run(
+        *("agentos", "run", "adr", "--ids", "7"),
+        *("--reviewer", "offline:approve_after=1"),
+        environ=environ,
+    )
+    assert done.code == 0, done.text
+    assert (world.repo / "docs/adr/007.md").exists()
+
+
 def test_its_own_check_sends_a_draft_back(world: World, tmp_path: Path) -> None:
     bad = DRAFT.replace("Consequences", "Results")
     model = record(tmp_path / "answers", (bad, APPROVAL), (DRAFT, APPROVAL))
