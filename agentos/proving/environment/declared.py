@@ -164,7 +164,8 @@ def _listed_points(groups: Table) -> Points:
     for group, listed in groups.items():
         lines = _texts(listed)
         if isinstance(listed, str):
-            lines = _lines(_text(listed))
+            text = _text(listed)
+            lines = _lines(text)
         points = {}
         for line in lines:
             name, equals, target = line.partition("=")
@@ -173,7 +174,8 @@ def _listed_points(groups: Table) -> Points:
             command = name.strip()
             points[command] = target.strip()
         if points:
-            found[_text(group)] = points
+            name = _text(group)
+            found[name] = points
     return found
 
 
@@ -296,7 +298,9 @@ def _text(value: Any) -> str:
     if not isinstance(value, str):
         return ""
     # A literal of Python may have half of a character, which no file can hold.
-    return value.encode("utf-8", "replace").decode().strip()
+    encoded = value.encode("utf-8", "replace")
+    text = encoded.decode()
+    return text.strip()
 
 
 def _texts(value: Any) -> Lines:

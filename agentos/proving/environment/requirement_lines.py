@@ -156,7 +156,7 @@ def _option(line: str, short: str, long: str) -> str:
 
 
 def _relative(path: Path, folder: Path) -> str:
-    if "\0" in str(path) or not is_inside(path, folder):
+    if not is_inside(path, folder):
         raise BadInput(
             f"{path.name[:100]!r}: a requirement file includes it from outside the"
             " repository; move it inside"

@@ -50,9 +50,10 @@ def digest_tree(folder: Path, tree: Sequence[str]) -> str:
     """Return a digest of the listed files: a build may read any of them."""
     state = hashlib.sha256()
     for name in tree:
+        content = _content(folder / name)
         state.update(os.fsencode(name))
         state.update(b"\0")
-        state.update(_content(folder / name))
+        state.update(content)
     return state.hexdigest()
 
 

@@ -38,7 +38,7 @@ _JUDGES = (
 """Modules that decide about a test run, as those do that begin with `agentos_`."""
 _USUAL = ("", "src")
 """Folders that are on the import path anyway."""
-_LIBRARIES = ("purelib", "platlib")
+_KINDS = ("purelib", "platlib", "scripts")
 _ORDINARY = (0, stat.S_IFREG, stat.S_IFDIR)
 
 
@@ -65,7 +65,8 @@ class Layout:
             if path in existing:
                 continue
             # A compiled form of a module would hide each change of it.
-            if path.endswith(COMPILED) and _python_of(path) in existing:
+            module = _python_of(path)
+            if path.endswith(COMPILED) and module in existing:
                 continue
             self.missing[path] = data
 
@@ -74,8 +75,9 @@ def read_wheel(data: bytes) -> Files:
     """Return the files of a wheel; refuse one that is damaged, too large, or leads
     outside of its folder.
     """
+    stream = io.BytesIO(data)
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        with zipfile.ZipFile(stream) as archive:
             return _read_entries(archive)
     except BadInput:
         raise
@@ -104,10 +106,11 @@ def _read_entries(archive: zipfile.ZipFile) -> Files:
 def _check(entry: zipfile.ZipInfo) -> None:
     name = entry.filename
     mode = entry.external_attr >> 16
+    kind = stat.S_IFMT(mode)
     problem = unsafe_path(name)
     if "\\" in name:
         problem = "is not a plain path"
-    elif stat.S_IFMT(mode) not in _ORDINARY:
+    elif kind not in _ORDINARY:
         problem = "is not an ordinary file"
     if problem:
         shown = name[:100]
@@ -146,10 +149,12 @@ def _installed(name: str) -> tuple[str, str]:
     if not top.endswith(".data"):
         return "purelib", name
     kind, _, inside = rest.partition("/")
-    is_command = kind == "scripts" and "/" not in inside
-    if inside and (is_command or kind in _LIBRARIES):
-        return kind, inside
-    return "", ""
+    if kind == "scripts" and "/" in inside:
+        # A command lies in no folder.
+        kind = ""
+    if not inside or kind not in _KINDS:
+        return "", ""
+    return kind, inside
 
 
 def _is_refused(path: str) -> bool:
@@ -165,7 +170,9 @@ def _may_be_imported(top: str) -> bool:
     runner.
     """
     name = top.partition(".")[0]
-    if name in _JUDGES or name.startswith("agentos_"):
+    if name in _JUDGES:
+        return False
+    if name.startswith("agentos_"):
         return False
     return name not in sys.stdlib_module_names
 
@@ -193,7 +200,8 @@ class _Prefixes:
             return None
         found: Counter[str] = Counter()
         for file in files:
-            found.update(self._folders_with(file))
+            folders = self._folders_with(file)
+            found.update(folders)
         # Of two folders with as many, the shorter one is nearer to the top.
         shortest = sorted(found, key=len)
         return max(shortest, key=found.__getitem__, default=None)
