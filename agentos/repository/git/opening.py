@@ -221,12 +221,14 @@ def _take_over(git: Git, users: Git, worktree: Worktree) -> None:
     versions that built there.
     """
     kept = refs_below(users, f"{worktree.refs}/")
+    commits = set(kept.values())
     recorded = read_record(users, worktree)
     if recorded is not None:
         kept[recorded.branch_ref] = read_ref(users, recorded.branch_ref)
+        commits |= {kept[recorded.branch_ref], recorded.base}
     if not kept:
         return
-    bring(worktree, kept.values())
+    bring(worktree, commits)
     changes = []
     present = refs_below(git, "refs/")
     for ref, commit in kept.items():

@@ -124,6 +124,19 @@ def test_a_folder_that_vanished_is_restored_from_the_last_snapshot(
     assert content_of(worktree.path) == before
 
 
+def test_delivered_work_is_opened_when_everything_else_vanished(
+    tmp_path: Path,
+) -> None:
+    repository = make_repository(tmp_path / "repo")
+    worktree = open_item(repository)
+    write_files(worktree.path, {"new": b"1"})
+    built = finish_item(worktree, take(worktree, "first").commit)
+    shutil.rmtree(worktree.path.parent)
+    assert open_item(repository) == worktree
+    assert git(worktree.store, "rev-parse", worktree.branch).strip() == built
+    assert (worktree.path / "new").read_bytes() == b"1"
+
+
 def _other_folder(repository: Path) -> None:
     write_files(place(repository), {"notes.txt": b"mine"})
 
