@@ -41,8 +41,10 @@ class Artifacts:
 
     files: Sequence[Mapping[str, str]]
     document: str = ""
+    commit: str = ""
+    """The finished work of an item that builds code."""
     bundle: bytes = b""
-    """A git bundle with the commits of an item that builds code."""
+    """A git bundle with that commit, empty if the user's repository has it."""
 
 
 @dataclass(frozen=True, slots=True)

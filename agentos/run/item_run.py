@@ -233,19 +233,28 @@ class _ItemRun:
                 raise OSError("the worker sent no results; run again")
             self._publication.prepare(artifacts)
             # Before the record, and again if a kill comes between them.
-            if artifacts.bundle:
-                self._deliver(artifacts.bundle)
+            if outcome.state is State.IMPLEMENTED:
+                self._deliver(artifacts)
         except (OSError, ItemError) as error:
             return _fail(error)
         return outcome
 
-    def _deliver(self, bundle: bytes) -> None:
-        """Put the commits of an implemented item on its branch."""
+    def _deliver(self, artifacts: Artifacts) -> None:
+        """Put the commits of an implemented item on its branch; raise if they are not
+        there afterwards.
+        """
         preview = self._run.preview
         folder = preview.home.worktree(preview.key, self._item.id).resolve()
         scratch = self._run.scratch.fresh()
         repository = self._run.options.repository
-        deliver(repository, bundle, self._item.id, folder, scratch)
+        deliver(
+            repository,
+            artifacts.bundle,
+            artifacts.commit,
+            self._item.id,
+            folder,
+            scratch,
+        )
 
     def _run_worker(self, source: Source, audit: Audit) -> Exit:
         console = self._run.console

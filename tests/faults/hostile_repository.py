@@ -16,7 +16,6 @@ from pathlib import Path
 from agentos.errors import AgentOSError
 from agentos.repository.git.cleanup import forget_merged, remove_worktree
 from agentos.repository.git.committing import commit_to_branch
-from agentos.repository.git.delivery import make_bundle
 from agentos.repository.git.names import branch_of, slug_of
 from agentos.repository.git.opening import open_worktree
 from agentos.repository.git.reading import changed_files, read_file
@@ -25,7 +24,7 @@ from agentos.repository.git.run import GitError
 from agentos.repository.git.salvage import list_snapshots, restore_to
 from agentos.repository.git.snapshots import restore, take
 from tests.faults.figures import Figures, main
-from tests.repository.git.ground import deliver_item
+from tests.repository.git.ground import bundle_item, deliver_item
 
 _HOOK_NAMES = """
 applypatch-msg pre-applypatch post-applypatch pre-commit pre-merge-commit prepare-commit-msg commit-msg post-commit
@@ -259,7 +258,7 @@ def _work(
     commit_to_branch(worktree, snapshot.commit, title, 1_700_000_000)
     list_snapshots(repository, place / "home")
     restore_to(worktree.git(), place / "out", snapshot.commit)
-    deliver_item(worktree, make_bundle(worktree))
+    deliver_item(worktree, bundle_item(worktree))
     commit = find_repository(repository).git().line("rev-parse", branch)
     _merge(figures, repository, worktree.base, commit)
     remove_worktree(worktree)
@@ -355,7 +354,7 @@ def _plant_in_worktree(
         not (worktree.path / ".git/hooks").exists(), "the planted folder is still there"
     )
     commit_to_branch(worktree, snapshot.commit, "Add", 1_700_000_000)
-    deliver_item(worktree, make_bundle(worktree))
+    deliver_item(worktree, bundle_item(worktree))
 
 
 def _spring(repository: Path) -> None:

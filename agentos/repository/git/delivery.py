@@ -81,13 +81,21 @@ class _Change:
     path: bytes
 
 
-def make_bundle(worktree: Worktree) -> bytes:
+def make_bundle(worktree: Worktree, commit: str) -> bytes:
     """Return the commits of an item's branch that the user's repository lacks, empty if
     it has them all.
+
+    `commit` is the finished work; raise `WorktreeConflict` if the branch is elsewhere.
     """
     git = worktree.git()
     edges = read_shallow(worktree.store)
-    if read_ref(git, worktree.branch_ref) in edges:
+    tip = read_ref(git, worktree.branch_ref)
+    if tip != commit:
+        raise WorktreeConflict(
+            f"{worktree.store}: {worktree.branch} is not at {commit[:12]}, which was"
+            " built; start again"
+        )
+    if tip in edges:
         return _NOTHING_NEW
     return git.run(
         "bundle",
@@ -102,21 +110,25 @@ def make_bundle(worktree: Worktree) -> bytes:
 
 
 def deliver(
-    repository: Path, bundle: bytes, item: str, folder: Path, scratch: Path
+    repository: Path, bundle: bytes, commit: str, item: str, folder: Path, scratch: Path
 ) -> None:
     """Put the work in a bundle on the item's branch; repeating it changes nothing.
 
-    `folder` is that of the item's worktree, and `scratch` a path at which a folder can
-    be made. Whatever is wrong with the bundle raises `BadInput`; a branch that somebody
-    moved or has checked out raises `WorktreeConflict`.
+    When it returns, the branch is at `commit`. `folder` is that of the item's worktree,
+    and `scratch` a path at which a folder can be made. Whatever is wrong with the bundle
+    raises `BadInput`; a branch that somebody moved or has checked out raises
+    `WorktreeConflict`.
     """
     checked_item(item)
+    users = find_repository(repository).git()
+    recorded = find_record(repository, item)
     if bundle == _NOTHING_NEW:
+        _check_delivered(users, recorded, commit, item)
         return
     found = _read_bundle(bundle, item)
-    users = find_repository(repository).git()
+    if found.commit != commit:
+        raise _refuse(item, "is another commit than the one that was proven")
     branch = found.ref.removeprefix("refs/heads/")
-    recorded = find_record(repository, item)
     if recorded is not None:
         recorded = replace(recorded, folder=str(folder))
         if recorded.branch != branch:
@@ -173,6 +185,23 @@ def deliver(
         raise WorktreeConflict(
             f"{branch}: was moved by somebody else meanwhile; start again"
         )
+
+
+def _check_delivered(
+    users: Git, recorded: Worktree | None, commit: str, item: str
+) -> None:
+    """Refuse a worker's word that there is nothing to deliver if the user's repository
+    has not the work on its branch.
+    """
+    tip = ""
+    if recorded is not None:
+        tip = read_ref(users, recorded.branch_ref)
+    if tip and tip == commit:
+        return
+    raise BadInput(
+        f"item {item}: what was built ({commit[:12]}) is on no branch of"
+        f" {users.git_dir}; run again to have it built again"
+    )
 
 
 def _read_bundle(bundle: bytes, item: str) -> _Bundle:

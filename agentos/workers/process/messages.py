@@ -24,7 +24,11 @@ def artifacts_to_message(artifacts: Artifacts | None) -> Message:
     """Return the part of a message that carries the results of an item."""
     if artifacts is None:
         return {}
-    texts: Any = {"files": artifacts.files, "document": artifacts.document}
+    texts: Any = {
+        "files": artifacts.files,
+        "document": artifacts.document,
+        "commit": artifacts.commit,
+    }
     return {"artifacts": texts, "blobs": [artifacts.bundle]}
 
 
@@ -33,4 +37,6 @@ def artifacts_from_message(message: Message) -> Artifacts | None:
     texts = message.get("artifacts")
     if texts is None:
         return None
-    return Artifacts(texts["files"], texts["document"], message["blobs"][0])
+    return Artifacts(
+        texts["files"], texts["document"], texts["commit"], message["blobs"][0]
+    )

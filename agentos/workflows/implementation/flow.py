@@ -115,9 +115,11 @@ class Implementation:
     def artifacts(self, state: ImplementationState, context: BuildContext) -> Artifacts:
         """Return the lineage files, the reports and the commits."""
         artifacts = artifacts_of(state)
-        if not state["commit"]:
+        commit = state["commit"]
+        if not commit:
             return artifacts
-        return replace(artifacts, bundle=context.workspace.bundle())
+        bundle = context.workspace.bundle(commit)
+        return replace(artifacts, commit=commit, bundle=bundle)
 
 
 def _shorten(text: str) -> str:

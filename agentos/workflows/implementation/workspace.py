@@ -238,11 +238,11 @@ class Workspace:
         """Commit a snapshot to the item's branch."""
         return commit_to_branch(self._worktree, snapshot, message, when)
 
-    def bundle(self) -> bytes:
-        """Return the item's commits, which the coordinator delivers to the user's
-        repository.
+    def bundle(self, commit: str) -> bytes:
+        """Return the item's commits up to this one, which the coordinator delivers to
+        the user's repository.
         """
-        return make_bundle(self._worktree)
+        return make_bundle(self._worktree, commit)
 
     async def test(
         self, selection: tuple[str, ...], measured: tuple[str, ...] = ()

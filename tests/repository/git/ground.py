@@ -100,16 +100,30 @@ def finish_item(
 ) -> str:
     """Commit a snapshot and deliver it to the user's repository; return the commit."""
     commit = commit_to_branch(worktree, snapshot, message, when)
-    deliver_item(worktree, make_bundle(worktree))
+    deliver_item(worktree, make_bundle(worktree, commit))
     return commit
 
 
-def deliver_item(worktree: Worktree, bundle: bytes) -> None:
+def tip_of(worktree: Worktree) -> str:
+    """Return the commit of the item's branch in its own repository."""
+    return git(worktree.store, "rev-parse", worktree.branch_ref).strip()
+
+
+def bundle_item(worktree: Worktree) -> bytes:
+    """Return what the worker sends of an item whose work is committed."""
+    return make_bundle(worktree, tip_of(worktree))
+
+
+def deliver_item(worktree: Worktree, bundle: bytes, commit: str = "") -> None:
     """Deliver a bundle as the coordinator does."""
     with tempfile.TemporaryDirectory() as scratch:
-        repository = Path(worktree.repository)
         deliver(
-            repository, bundle, worktree.item, worktree.path, Path(scratch, "delivery")
+            Path(worktree.repository),
+            bundle,
+            commit or tip_of(worktree),
+            worktree.item,
+            worktree.path,
+            Path(scratch, "delivery"),
         )
 
 

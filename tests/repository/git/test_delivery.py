@@ -15,6 +15,7 @@ from agentos.repository.git.run import WorktreeConflict
 from agentos.repository.git.snapshots import take
 from agentos.repository.git.worktree import Worktree
 from tests.repository.git.ground import (
+    bundle_item,
     deliver_item,
     finish_item,
     git,
@@ -71,7 +72,7 @@ def commit_tree(worktree: Worktree, listing: str, *parents: str) -> str:
 def test_the_work_arrives_whole_and_once(worktree: Worktree) -> None:
     repository = Path(worktree.repository)
     assert not git(repository, "branch", "--list", worktree.branch)
-    bundle = make_bundle(worktree)
+    bundle = bundle_item(worktree)
     deliver_item(worktree, bundle)
     assert git(repository, "show", f"{worktree.branch}:new.py") == "1\n"
     assert git(repository, "rev-parse", f"{worktree.branch}^").strip() == worktree.base
@@ -82,9 +83,32 @@ def test_the_work_arrives_whole_and_once(worktree: Worktree) -> None:
 
 
 def test_work_that_is_there_already_makes_no_bundle(worktree: Worktree) -> None:
-    deliver_item(worktree, make_bundle(worktree))
+    deliver_item(worktree, bundle_item(worktree))
     again = open_item(Path(worktree.repository), begins=True)
     assert finish_item(again, git(again.store, "rev-parse", again.branch).strip())
+
+
+def test_nothing_to_deliver_is_believed_only_if_the_work_is_there(
+    worktree: Worktree,
+) -> None:
+    before = state(worktree)
+    with pytest.raises(BadInput, match=r"is on no branch of .* run again"):
+        deliver_item(worktree, b"")
+    assert state(worktree) == before
+    deliver_item(worktree, bundle_item(worktree))
+    deliver_item(worktree, b"")
+
+
+def test_a_bundle_of_another_commit_than_the_proven_one_changes_nothing(
+    worktree: Worktree,
+) -> None:
+    before = state(worktree)
+    bundle = bundle_item(worktree)
+    with pytest.raises(BadInput, match="another commit than the one that was proven"):
+        deliver_item(worktree, bundle, worktree.base)
+    with pytest.raises(WorktreeConflict, match="which was built; start again"):
+        make_bundle(worktree, worktree.base)
+    assert state(worktree) == before
 
 
 def _second_ref(worktree: Worktree) -> bytes:
@@ -103,11 +127,11 @@ def _own_main(worktree: Worktree) -> bytes:
 
 
 def _cut_off(worktree: Worktree) -> bytes:
-    return make_bundle(worktree)[:-30]
+    return bundle_item(worktree)[:-30]
 
 
 def _no_bundle(worktree: Worktree) -> bytes:
-    return b"# v2 git bundle" + make_bundle(worktree)
+    return b"# v2 git bundle" + bundle_item(worktree)
 
 
 def _unrelated(worktree: Worktree) -> bytes:
@@ -119,7 +143,7 @@ def _unrelated(worktree: Worktree) -> bytes:
 def _two_commits(worktree: Worktree) -> bytes:
     tip = git(worktree.store, "rev-parse", worktree.branch).strip()
     commit_tree(worktree, git(worktree.store, "ls-tree", worktree.base), tip)
-    return make_bundle(worktree)
+    return bundle_item(worktree)
 
 
 def _with_entry(mode: str, kind: str, name: str) -> Callable[[Worktree], bytes]:
@@ -130,7 +154,7 @@ def _with_entry(mode: str, kind: str, name: str) -> Callable[[Worktree], bytes]:
         listing = git(worktree.store, "ls-tree", worktree.base)
         listing += f"{mode} {kind} {content}\t{name}\n"
         commit_tree(worktree, listing, worktree.base)
-        return make_bundle(worktree)
+        return bundle_item(worktree)
 
     return make
 
@@ -183,7 +207,7 @@ def test_a_branch_that_was_moved_meanwhile_stays(worktree: Worktree) -> None:
     repository = Path(worktree.repository)
     git(repository, "checkout", "-q", "-b", worktree.branch)
     git(repository, "commit", "-q", "--allow-empty", "-m", "By hand")
-    bundle = make_bundle(worktree)
+    bundle = bundle_item(worktree)
     before = state(worktree)
     with pytest.raises(WorktreeConflict, match="is checked out in"):
         deliver_item(worktree, bundle)
