@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from agentos.repository.git.names import checked_commit, os_bytes, os_text
 from agentos.repository.git.run import Git
 from agentos.repository.git.storing import list_tree
@@ -38,3 +40,16 @@ def changed_files(git: Git, base: str, commit: str) -> tuple[str, ...]:
         checked_commit(commit),
     )
     return tuple(map(os_text, printed.split(b"\0")[:-1]))
+
+
+def has_commits(git: Git, commits: Iterable[str]) -> bool:
+    """Return whether a repository has all these commits, each with its tree."""
+    checked = map(checked_commit, commits)
+    names = [f"{commit}^{{tree}}\n" for commit in checked]
+    asked = "".join(names)
+    printed = git.run(
+        "cat-file",
+        "--batch-check=%(objecttype)",
+        data=asked.encode(),
+    )
+    return printed == b"tree\n" * len(names)

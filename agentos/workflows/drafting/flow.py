@@ -110,6 +110,14 @@ class Drafting:
             ) from error
         return findings
 
+    def find_loss(
+        self,
+        state: DraftingState,  # noqa: ARG002
+        context: DraftingContext,  # noqa: ARG002
+    ) -> str:
+        """Return nothing: the state is all that drafting needs."""
+        return ""
+
     def pauses_before(self, assignment: Assignment) -> tuple[str, ...]:  # noqa: ARG002
         """Return no step: drafting never pauses."""
         return ()

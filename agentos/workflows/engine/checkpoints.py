@@ -99,6 +99,18 @@ def insert_rows(
         )
 
 
+def clear_rows(connection: sqlite3.Connection) -> None:
+    """Remove all rows, with their digests, in one transaction.
+
+    A kill after it leaves a database without an identity, which is not resumed.
+    """
+    with connection:
+        for table in _TABLES:
+            connection.execute(f"DELETE FROM {table}")
+            connection.execute(f"DELETE FROM agentos_{table}")
+        connection.execute("DELETE FROM agentos_meta")
+
+
 def connect(path: str) -> sqlite3.Connection:
     """Open a checkpoint database."""
     connection = sqlite3.connect(path, check_same_thread=False)
@@ -278,7 +290,10 @@ class CheckpointFile:
             return self._open(Identity(*message["identity"]))
         if self._connection is None:
             raise sqlite3.OperationalError("the checkpoint is not open")
-        insert_rows(self._connection, message["table"], message["rows"])
+        if message["do"] == "clear":
+            clear_rows(self._connection)
+        else:
+            insert_rows(self._connection, message["table"], message["rows"])
         return {}
 
     def close(self) -> None:

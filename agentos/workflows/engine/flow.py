@@ -103,6 +103,9 @@ class Flow(Protocol):
     def context(self, session: Session, identity: Identity) -> Any:
         """Return what the steps need from outside the state."""
 
+    def find_loss(self, state: Any, context: Any) -> str:
+        """Return what a stored state needs and is gone, empty if it can be resumed."""
+
     def pauses_before(self, assignment: Assignment) -> tuple[str, ...]:
         """Return the steps before which the item pauses."""
 

@@ -37,7 +37,7 @@ async def run_session(
         if checkpoint.notice:
             notice(checkpoint.notice)
         context = flow.context(session, identity)
-        state = await _run_graph(flow, session, checkpoint, context)
+        state = await _run_graph(flow, session, checkpoint, context, notice)
         outcome = flow.outcome(state)
         await checkpoint.complete(outcome.to_json())
         session.observe("decided", outcome.state)
@@ -45,7 +45,11 @@ async def run_session(
 
 
 async def _run_graph(
-    flow: Flow, session: Session, checkpoint: OpenCheckpoint, context: Any
+    flow: Flow,
+    session: Session,
+    checkpoint: OpenCheckpoint,
+    context: Any,
+    notice: Callable[[str], None],
 ) -> Any:
     assignment = session.assignment
     item = assignment.item
@@ -56,6 +60,12 @@ async def _run_graph(
     }
     pauses = frozenset(flow.pauses_before(assignment))
     snapshot = None if checkpoint.is_fresh else await graph.aget_state(config)
+    if snapshot is not None and snapshot.values:
+        loss = flow.find_loss(snapshot.values, context)
+        if loss:
+            notice(f"{loss}; starting again, answers that were given are used again")
+            await checkpoint.restart()
+            snapshot = None
     if snapshot is not None and checkpoint.is_completed:
         return snapshot.values
     # An empty `next` does not mean that the graph completed: after a kill between two

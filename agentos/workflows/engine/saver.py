@@ -17,6 +17,7 @@ from agentos.state.databases import digest_row
 from agentos.workflows.engine.checkpoints import (
     Identity,
     Row,
+    clear_rows,
     create_digest_tables,
     insert_rows,
 )
@@ -74,12 +75,19 @@ class InlineSaver(SqliteSaver):
         """Store and commit a row of our own."""
         insert_rows(self.conn, "agentos_meta", [row])
 
+    async def clear(self) -> None:
+        """Remove everything that is stored."""
+        clear_rows(self.conn)
+
 
 class OpenCheckpoint:
     """The checkpoint of an item while it runs."""
 
-    def __init__(self, saver: InlineSaver, notice: str | None) -> None:
+    def __init__(
+        self, saver: InlineSaver, identity: Identity, notice: str | None
+    ) -> None:
         self.saver = saver
+        self._identity = identity
         self.notice = notice
         """Why an earlier checkpoint is not resumed."""
         self.is_fresh = self._get("identity") is None
@@ -91,10 +99,16 @@ class OpenCheckpoint:
     ) -> OpenCheckpoint:
         """Create the tables if there are none, and store whose checkpoint it is."""
         create_tables(saver)
-        checkpoint = cls(saver, notice)
+        checkpoint = cls(saver, identity, notice)
         if checkpoint.is_fresh:
-            await checkpoint._put("identity", identity.to_text())
+            await checkpoint._put_identity()
         return checkpoint
+
+    async def restart(self) -> None:
+        """Remove what is stored, of a state that cannot be resumed."""
+        await self.saver.clear()
+        await self._put_identity()
+        self.is_fresh = True
 
     @property
     def is_completed(self) -> bool:
@@ -109,6 +123,9 @@ class OpenCheckpoint:
         # The database is removed as soon as the results are published, so closing it
         # does not have to wait for the disk.
         self.saver.conn.execute("PRAGMA synchronous=OFF")
+
+    async def _put_identity(self) -> None:
+        await self._put("identity", self._identity.to_text())
 
     def _get(self, key: str) -> str | None:
         row = self.saver.conn.execute(

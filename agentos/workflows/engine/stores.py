@@ -148,6 +148,11 @@ class _SendingSaver(InlineSaver):
         await super().put_meta(row)
         await self._ask({"do": "store", "table": "agentos_meta", "rows": [row]})
 
+    async def clear(self) -> None:
+        """Remove everything that is stored, here and there."""
+        await super().clear()
+        await self._ask({"do": "clear"})
+
     async def _send(self, table: str, checkpoint: str) -> None:
         columns = COLUMNS[table]
         rows = self.conn.execute(

@@ -76,6 +76,21 @@ class Implementation:
             observe=session.observe,
         )
 
+    def find_loss(self, state: ImplementationState, context: BuildContext) -> str:
+        """Return what is gone if the item's repository lacks the finished commit or, for
+        an unfinished item, a snapshot.
+        """
+        if not state["base"]:
+            return ""
+        workspace = context.workspace
+        if state["commit"]:
+            is_whole = workspace.tip == state["commit"]
+        else:
+            is_whole = workspace.has(_snapshots(state))
+        if is_whole:
+            return ""
+        return f"{workspace.folder}: what was saved of the item is gone"
+
     def pauses_before(self, assignment: Assignment) -> tuple[str, ...]:
         """Return the step that writes code if only the tests were asked for."""
         if assignment.config.scaffold_only:
@@ -120,6 +135,16 @@ class Implementation:
             return artifacts
         bundle = context.workspace.bundle(commit)
         return replace(artifacts, commit=commit, bundle=bundle)
+
+
+def _snapshots(state: ImplementationState) -> set[str]:
+    """Return every commit that a step could restore."""
+    commits = {state["base"], state["snapshot"]}
+    for iteration in state["iterations"]:
+        commits.add(iteration["snapshot"])
+    # An attempt that was refused before it was written has none.
+    commits.discard("")
+    return commits
 
 
 def _shorten(text: str) -> str:

@@ -30,8 +30,13 @@ from agentos.repository.git.delivery import make_bundle
 from agentos.repository.git.fingerprints import Fingerprint, read_fingerprint
 from agentos.repository.git.names import branch_of
 from agentos.repository.git.opening import open_worktree
-from agentos.repository.git.reading import changed_files, list_files, read_file
-from agentos.repository.git.repository import find_repository
+from agentos.repository.git.reading import (
+    changed_files,
+    has_commits,
+    list_files,
+    read_file,
+)
+from agentos.repository.git.repository import find_repository, read_ref
 from agentos.repository.git.snapshots import SAVED, restore, take
 from agentos.repository.git.worktree import Worktree
 from agentos.state.confinement import ConfinedFolder
@@ -136,6 +141,20 @@ class Workspace:
     def branch(self) -> str:
         """The item's branch."""
         return self._worktree.branch
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the item's worktree."""
+        return self._worktree.path
+
+    @property
+    def tip(self) -> str:
+        """The commit of the item's branch in its own repository."""
+        return read_ref(self._worktree.git(), self._worktree.branch_ref)
+
+    def has(self, commits: Iterable[str]) -> bool:
+        """Return whether the item's own repository has all these commits."""
+        return has_commits(self._worktree.git(), commits)
 
     async def open(self) -> str:
         """Prepare the worktree, the sandbox and the environment; return the commit that

@@ -202,6 +202,24 @@ def test_a_checkpoint_of_another_version_or_input_is_not_resumed(
     assert "of an earlier input or version; starting again" in notice
 
 
+def test_a_state_that_cannot_be_resumed_is_removed_and_the_item_starts_again(
+    store: CheckpointStore, tmp_path: Path
+) -> None:
+    expected = run(tmp_path, store)
+
+    async def restart() -> bool:
+        async with store.open(IDENTITY) as checkpoint:
+            assert checkpoint.is_completed
+            await checkpoint.restart()
+            return checkpoint.is_fresh
+
+    assert asyncio.run(restart())
+    assert asyncio.run(look(store, IDENTITY)) == (False, False, "")
+    nodes: list[str] = []
+    assert run(tmp_path, store, nodes) == expected
+    assert nodes
+
+
 def test_a_damaged_checkpoint_is_not_resumed(
     store: CheckpointStore, tmp_path: Path
 ) -> None:
