@@ -27,6 +27,7 @@ from agentos.state.files import (
     write_atomically,
     write_new,
 )
+from agentos.state.path_rules import check_path
 
 SUPERSEDED = "docs/lineage/superseded"
 _PROVENANCE_START = b"<!-- agentos: "
@@ -62,7 +63,10 @@ class Publication:
     """
 
     def prepare(self, artifacts: Artifacts) -> None:
-        """Write everything under hidden names, replacing an earlier attempt."""
+        """Write everything under hidden names, replacing an earlier attempt; raise
+        `BadInput` for results that do not fit these places.
+        """
+        self._check(artifacts)
         self.abandon()
         try:
             self._prepare(artifacts)
@@ -177,6 +181,29 @@ class Publication:
             names.append(f"{superseded}-{parent}")
         return [self._target(f"{SUPERSEDED}/{name}") for name in names]
 
+    def _check(self, artifacts: Artifacts) -> None:
+        """Refuse names that lead elsewhere: the worker chose them."""
+        given = len(artifacts.files)
+        if given != len(self.folders):
+            raise BadInput(
+                f"the results have files for {given} folders, and the item has"
+                f" {len(self.folders)}; run again"
+            )
+        if artifacts.document and not self.document:
+            raise BadInput(
+                "the results have a document, and the item has no place for one; run"
+                " again"
+            )
+        for texts in artifacts.files:
+            for name in texts:
+                why = check_path(name)
+                if "/" in name:
+                    why = why or "is in a folder of its own"
+                if why:
+                    raise BadInput(
+                        f"the results have a file {name[:80]!a}, which {why}; run again"
+                    )
+
     def _prepare(self, artifacts: Artifacts) -> None:
         written = []
         folders = []
@@ -218,7 +245,7 @@ class Publication:
         if document.is_symlink():
             return
         if _PROVENANCE_START in content:
-            kept.mkdir(parents=True, exist_ok=True)
+            self._make_parent(kept / document.name)
             document.rename(kept / document.name)
 
     def _keep_old_document(self, kept_folder: Path) -> None:

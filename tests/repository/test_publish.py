@@ -199,6 +199,42 @@ def test_a_folder_that_leads_outside_is_refused(
     assert list(outside.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../../../../../outside.txt",
+        "/outside.txt",
+        "a/b",
+        "..",
+        "",
+        "a\0b",
+        "a\nb",
+        "\udcff",
+        "x" * 300,
+    ],
+    ids=ascii,
+)
+def test_a_name_that_leads_elsewhere_is_refused_in_one_line(
+    publication: Publication, repository: Path, tmp_path: Path, name: str
+) -> None:
+    publication.prepare(ARTEFACTS)
+    with pytest.raises(BadInput, match="the results have a file") as caught:
+        publication.prepare(Artifacts([{"001-issue.md": "x", name: "x"}], "design\n"))
+    assert str(caught.value).isprintable()
+    publication.abandon()
+    assert contents(tmp_path) == {}
+
+
+def test_results_for_other_places_are_refused_in_one_line(repository: Path) -> None:
+    publication = publication_in(repository)
+    with pytest.raises(BadInput, match="for 2 folders, and the item has 1"):
+        publication.prepare(Artifacts([{}, {}], "design\n"))
+    without_document = Publication(str(repository), (FOLDER,), "", "0123456789abcdef")
+    with pytest.raises(BadInput, match="has no place for one"):
+        without_document.prepare(Artifacts([{}], "design\n"))
+    assert contents(repository.parent) == {}
+
+
 def test_a_target_that_appeared_after_the_commit_is_kept_too(
     publication: Publication, repository: Path
 ) -> None:
@@ -213,6 +249,22 @@ def test_a_target_that_appeared_after_the_commit_is_kept_too(
         seen.pop("docs/lineage/superseded/7-lld-1/001-issue.md") == "from a checkout\n"
     )
     assert seen == WHOLE
+
+
+def test_a_link_among_the_old_documents_is_not_followed(
+    publication: Publication, repository: Path, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    document = repository / DOCUMENT
+    document.parent.mkdir(parents=True)
+    document.write_text("<!-- agentos: workflow=lld/1 -->\n")
+    (repository / "docs/lineage").mkdir()
+    (repository / "docs/lineage/superseded").symlink_to(outside)
+    with pytest.raises(BadInput, match="leads outside"):
+        publish(publication, Artifacts([{"001-issue.md": "x"}]))
+    assert list(outside.iterdir()) == []
+    assert document.exists()
 
 
 def test_a_design_of_ours_goes_when_it_is_no_longer_approved_and_one_by_hand_stays(
