@@ -21,12 +21,11 @@ from typing import Any
 
 from agentos.gateway.journal import item_key
 from agentos.gateway.server import Gateway
-from agentos.item import Outcome
 from agentos.state.home import Home
 from agentos.workers import Event, Exit, Output
 from agentos.workers.process.channel import Message
 from agentos.workers.process.conversation import Conversation
-from agentos.workers.process.messages import artifacts_from_message
+from agentos.workers.process.messages import read_report
 from agentos.workers.process.pacing import Pace
 from agentos.workflows.engine.assignment import Assignment
 from tests.support import ROOT
@@ -268,8 +267,9 @@ def _make_exit(
     artifacts = None
     reason = ""
     if report is not None:
-        outcome = Outcome.from_json(report["outcome"])
-        artifacts = artifacts_from_message(report)
+        read = read_report(report)
+        outcome = read.outcome
+        artifacts = read.artifacts
     elif running.status is None:
         reason = "the machine of the worker was lost"
     elif running.status < 0:

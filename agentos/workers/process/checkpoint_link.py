@@ -52,8 +52,11 @@ def answer(file: CheckpointFile, message: Message) -> Message:
     """Do what a worker asks for, and return the message to send back."""
     try:
         reply = file.answer(_unpack(message))
-    except (sqlite3.Error, OSError, KeyError) as error:
+    except (sqlite3.Error, OSError) as error:
         reply = {"error": str(error)}
+    # What the worker sent makes no sense, and it waits for an answer all the same.
+    except Exception as error:
+        reply = {"error": f"{type(error).__name__}: {error}"}
     return _pack(message["id"], reply)
 
 

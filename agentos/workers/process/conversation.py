@@ -135,7 +135,9 @@ class Conversation:
         """Answer one request, in any case: with a completion or an error."""
         reply: Message = {"op": "answer", "id": message["id"]}
         try:
-            got = await self._ask_gateway(request_from_json(message["request"]))
+            request = request_from_json(message["request"])
+            self._check_request(request)
+            got = await self._ask_gateway(request)
             await self._take_turn()
             self._send({**reply, "completion": completion_to_json(got.completion)})
         except ProviderError as error:
@@ -147,6 +149,21 @@ class Conversation:
             text = redact(f"internal error: {type(error).__name__}: {error}")
             failure = {"message": text, "failure": Failure.INFRA}
             self._send({**reply, "error": failure})
+
+    def _check_request(self, request: Request) -> None:
+        """Refuse a question that is not this item's: its answer would be paid by another
+        item, or by another model.
+        """
+        assignment = self._assignment
+        item = assignment.item
+        asked = (request.repository, request.workflow, request.item)
+        is_own = asked == (assignment.repository, item.kind, item.id)
+        if is_own and request.model in assignment.config.models:
+            return
+        raise ProviderError(
+            "the worker asked for another item or model than it was given; run again",
+            Failure.BAD_INPUT,
+        )
 
     async def _ask_gateway(self, request: Request) -> Reply:
         started = time.monotonic()

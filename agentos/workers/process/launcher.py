@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from agentos.gateway.journal import item_key
 from agentos.gateway.server import Gateway
-from agentos.item import Item, Outcome
+from agentos.item import Item
 from agentos.kinds import Kind
 from agentos.state.home import Home
 from agentos.state.locks import ItemLock
@@ -34,7 +34,7 @@ from agentos.workers.process.fork_server import (
     ForkServerDied,
     Worker,
 )
-from agentos.workers.process.messages import artifacts_from_message
+from agentos.workers.process.messages import read_report
 from agentos.workers.process.pacing import Pace
 from agentos.workers.process.pipes import PipeReader, Pipes
 from agentos.workflows.engine.assignment import Assignment
@@ -453,10 +453,11 @@ def _make_exit(
     cpu_seconds = 0.0
     peak_memory = 0
     if report is not None:
-        outcome = Outcome.from_json(report["outcome"])
-        artifacts = artifacts_from_message(report)
-        cpu_seconds = float(report["cpu_seconds"])
-        peak_memory = int(report["peak_memory"])
+        read = read_report(report)
+        outcome = read.outcome
+        artifacts = read.artifacts
+        cpu_seconds = read.cpu_seconds
+        peak_memory = read.peak_memory
     elif ended is not None:
         reason = ended.describe()
         cpu_seconds = ended.cpu_seconds
