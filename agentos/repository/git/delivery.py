@@ -41,10 +41,12 @@ from agentos.repository.git.scanning import (
 from agentos.repository.git.snapshots import COMMITTED
 from agentos.repository.git.stacking import numbered_commits
 from agentos.repository.git.worktree import Worktree
+from agentos.state.files import read_regular
 
 BUNDLE_LIMIT = 50_000_000
 _MOST_COMMITS = 200
 _HEADER_LIMIT = 1_000_000
+_LOCK_LIMIT = 10_000
 _GONE = "000000"
 _NOTHING_NEW = b""
 _UNCHANGED = (
@@ -177,14 +179,28 @@ def deliver(
     # Last, because git moves the refs one after the other: a branch that was moved
     # before a kill, without a note, would pass for somebody else's.
     changes.append((found.ref, found.commit, tip))
-    for ref, _, _ in changes:
-        # We hold the item's lock, so only a killed git can have left one.
+    for ref, new, _ in changes:
         lock = users.git_dir / f"{ref}.lock"
-        lock.unlink(missing_ok=True)
+        _remove_own_lock(lock, new)
     if not change_refs(users, *changes):
         raise WorktreeConflict(
             f"{branch}: was moved by somebody else meanwhile; start again"
         )
+
+
+def _remove_own_lock(lock: Path, commit: str) -> None:
+    """Remove a lock that a delivery of the same work left when its git was killed.
+
+    Git writes the new value into the lock. One with another value, or none yet, may be
+    of a git of the user's that is at work: git waits for that, and fails if it stays.
+    """
+    try:
+        content = read_regular(lock, _LOCK_LIMIT)
+    except BadInput:
+        # There is none, or it is nothing that git makes.
+        return
+    if content == f"{commit}\n".encode():
+        lock.unlink(missing_ok=True)
 
 
 def _check_delivered(

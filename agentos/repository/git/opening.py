@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from agentos.errors import BadInput
+from agentos.repository.git.hardening import NOBODY
 from agentos.repository.git.merging import join
 from agentos.repository.git.names import (
     BRANCHES,
@@ -21,6 +22,7 @@ from agentos.repository.git.own_repository import bring, make_store, show_copy
 from agentos.repository.git.repository import (
     change_refs,
     find_repository,
+    identity_variables,
     is_ancestor,
     read_ref,
     refs_below,
@@ -144,10 +146,13 @@ def find_record(repository: Path, item: str) -> Worktree | None:
 
 
 def write_record(git: Git, worktree: Worktree) -> str:
-    """Return a new commit that records branch and base of an item."""
+    """Return a commit that records branch and base of an item; the same for the same
+    ones, at any time.
+    """
     message = f"Opened item {worktree.item}\n\n{describe_item(worktree)}"
     tree = tree_of(git, worktree.base)
-    return commit_tree(git, tree, worktree.base, message)
+    author = git.with_variables(**identity_variables(NOBODY, 0))
+    return commit_tree(author, tree, worktree.base, message)
 
 
 def check_branch(users: Git, worktree: Worktree, *, may_be_merged: bool) -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
 from agentos.errors import BadInput
@@ -21,8 +24,10 @@ from tests.repository.git.ground import (
     git,
     make_repository,
     open_item,
+    tip_of,
     write_files,
 )
+from tests.support import wait_until
 
 WHEN = 1_700_000_000
 
@@ -218,6 +223,54 @@ def test_a_branch_that_was_moved_meanwhile_stays(worktree: Worktree) -> None:
     git(repository, "branch", "-m", worktree.branch, "mine")
     deliver_item(worktree, bundle)
     assert git(repository, "show", f"{worktree.branch}:new.py") == "1\n"
+
+
+@pytest.mark.parametrize("ending", ["commit", "abort"])
+def test_a_lock_of_the_users_own_git_is_waited_for(
+    worktree: Worktree, ending: str
+) -> None:
+    repository = Path(worktree.repository)
+    head = git(repository, "rev-parse", "HEAD").strip()
+    bundle = bundle_item(worktree)
+    with subprocess.Popen(
+        ["git", "update-ref", "--stdin"],
+        cwd=repository,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as users:
+        assert users.stdin is not None
+        assert users.stdout is not None
+        users.stdin.write(f"start\ncreate {worktree.branch_ref} {head}\nprepare\n")
+        users.stdin.flush()
+        assert users.stdout.readline() == "start: ok\n"
+        assert users.stdout.readline() == "prepare: ok\n"
+        with ThreadPoolExecutor() as threads:
+            delivering = threads.submit(deliver_item, worktree, bundle)
+            wait_until(
+                lambda: delivering.done() or _moves_refs(besides=users.pid),
+                "a delivery that moves the branch",
+            )
+            users.communicate(f"{ending}\n")
+            error = delivering.exception()
+    assert users.returncode == 0
+    tip = git(repository, "rev-parse", worktree.branch).strip()
+    if ending == "commit":
+        assert isinstance(error, WorktreeConflict)
+        assert "was moved by somebody else meanwhile; start again" in str(error)
+        assert tip == head
+    else:
+        assert error is None
+        assert tip == tip_of(worktree)
+
+
+def _moves_refs(besides: int) -> bool:
+    """Tell whether a git of this process changes refs, besides one."""
+    for process in psutil.Process().children():
+        with suppress(psutil.Error):
+            if process.pid != besides and "update-ref" in process.cmdline():
+                return True
+    return False
 
 
 def test_a_base_that_was_merged_for_the_item_comes_along(tmp_path: Path) -> None:

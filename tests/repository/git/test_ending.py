@@ -69,21 +69,23 @@ def test_the_branch_gets_one_commit_with_the_files_of_the_snapshot(
     )[0] == (f"{second} Implement item 42")
 
 
-KILLED_BETWEEN_TWO_REFS = """\
+KILLED_AT_A_REF = """\
 #!/bin/sh
 case "$*" in
 *update-ref*)
   exec strace -qq -o /dev/null -e trace=rename \\
-    -e inject=rename:signal=SIGKILL:when=2 {git} "$@" ;;
+    -e inject=rename:signal=SIGKILL:when={place} {git} "$@" ;;
 *) exec {git} "$@" ;;
 esac
 """
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
-@pytest.mark.parametrize("where", ["own", "users"])
-def test_a_kill_between_two_refs_is_repaired_by_the_next_attempt(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+@pytest.mark.parametrize(
+    ("where", "place"), [("own", 2), ("users", 1), ("users", 2), ("users", 3)]
+)
+def test_a_kill_at_a_ref_is_repaired_by_the_next_attempt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, place: int
 ) -> None:
     repository = make_repository(tmp_path / "repo")
     worktree = open_item(repository)
@@ -93,7 +95,7 @@ def test_a_kill_between_two_refs_is_repaired_by_the_next_attempt(
         commit_to_branch(worktree, snapshot.commit, "Mine", WHEN)
     program = tmp_path / "bin" / "git"
     program.parent.mkdir()
-    program.write_text(KILLED_BETWEEN_TWO_REFS.format(git=shutil.which("git")))
+    program.write_text(KILLED_AT_A_REF.format(git=shutil.which("git"), place=place))
     program.chmod(0o755)
     with monkeypatch.context() as killing:
         killing.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
