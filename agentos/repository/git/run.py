@@ -5,6 +5,7 @@ limits of time and output.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -265,7 +266,7 @@ def start_git(
         process.wait()
     finally:
         # It still runs only if the caller or the reading failed.
-        process.kill()
+        _kill(process)
         process.wait()
         alarm.cancel()
         for thread in threads:
@@ -303,7 +304,16 @@ def _start_thread(target: Callable[..., None], *arguments: object) -> threading.
 
 def _stop_late(process: subprocess.Popen[bytes], is_late: threading.Event) -> None:
     is_late.set()
-    process.kill()
+    _kill(process)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a git that has not ended, with the commands that it started: one that goes on
+    would hold its end of our pipes.
+    """
+    if process.poll() is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _feed(pipe: IO[bytes], data: Data) -> None:

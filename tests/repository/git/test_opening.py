@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -493,6 +494,15 @@ def _read_late(ours: Git) -> None:
 def _wait(event: threading.Event) -> Iterator[bytes]:
     event.wait()
     yield b""
+
+
+def test_what_git_starts_ends_with_it(tmp_path: Path) -> None:
+    """A bundle is written by a command that git starts."""
+    large = random.Random(1).randbytes(2_000_000)
+    repository = make_repository(tmp_path / "repo", {"large": large})
+    git_here = find_repository(repository).git()
+    with pytest.raises(GitError, match="gave more than 500,000 bytes"):
+        git_here.run("bundle", "create", "--quiet", "-", "HEAD", limit=500_000)
 
 
 def test_output_is_bounded(tmp_path: Path) -> None:
