@@ -298,7 +298,10 @@ class _ItemRun:
     def _conclude(self, outcome: Outcome, seconds: float) -> Outcome:
         """Record the result and publish the files, then remove the checkpoint."""
         if self._run.workers.is_abandoned:
-            # The run has been reported already; the next run recovers this result.
+            # The run has been reported already. What is not recorded has not ended:
+            # the next run gets the result from the checkpoint, and needs the answers.
+            if outcome.is_decided:
+                return Outcome(State.INTERRUPTED, "stopped before it was recorded")
             return outcome
         try:
             if outcome.is_decided:
