@@ -85,14 +85,16 @@ class ForgeInbox:
             item = Item(self._workflow, id, place)
             author = issue.author
             is_taken = author.is_trusted or self._wanted.any_author
-            if not is_taken:
+            if is_taken:
+                source = read_issue(issue, repository)
+                self._sources[id] = source
+                items.append(item)
+                size += len(source.text)
+            else:
                 left_out.append(LeftOut(item, author))
-                continue
-            source = read_issue(issue, repository)
-            self._sources[id] = source
-            items.append(item)
-            size += len(source.text)
-            if len(items) > ISSUES_LIMIT or size > TEXT_LIMIT:
+            # Anybody may open issues, so those that are left out are limited too.
+            listed = len(items) + len(left_out)
+            if listed > ISSUES_LIMIT or size > TEXT_LIMIT:
                 raise UsageError(
                     f"{repository}: too many open issues for one run; name a"
                     " --label or a --milestone"

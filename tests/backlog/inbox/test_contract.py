@@ -10,11 +10,12 @@ import pytest
 
 from agentos.backlog.inbox import Inbox
 from agentos.backlog.inbox.directory import DirectoryInbox
-from agentos.backlog.inbox.forge import ForgeInbox, Wanted
+from agentos.backlog.inbox.forge import ISSUES_LIMIT, ForgeInbox, Wanted
 from agentos.documents.issue import parse_issue
+from agentos.errors import UsageError
 from agentos.item import Item
 from agentos.kinds import BUILT_IN_KINDS, Kind
-from agentos.repository.forge import ForgeRepository
+from agentos.repository.forge import Author, ForgeIssue, ForgeRepository, Milestone
 from agentos.repository.forge.github.address import Server
 from agentos.repository.forge.github.forge import GitHub
 from agentos.repository.forge.github.token import Token
@@ -178,3 +179,29 @@ def test_a_brief_whose_issue_would_lie_beside_another_of_its_number_is_refused(
     assert collected.items == ()
     (reject,) = collected.rejects
     assert "3-something-else.md" in reject.reason
+
+
+class CrowdedForge(FolderForge):
+    """A forge on which a stranger opens one issue after the other."""
+
+    listed = 0
+
+    def list_issues(
+        self,
+        labels: tuple[str, ...] = (),
+        milestone: Milestone | None = None,
+    ) -> Iterator[ForgeIssue]:
+        del labels, milestone
+        stranger = Author("mallory", "none", is_trusted=False)
+        while True:
+            self.listed += 1
+            yield ForgeIssue(self.listed, "Spam", "", stranger, (), "", is_open=True)
+
+
+def test_issues_of_strangers_are_listed_up_to_a_limit(tmp_path: Path) -> None:
+    forge = CrowdedForge(tmp_path, "acme/shop")
+    forge.clear()
+    inbox = ForgeInbox(forge, Wanted(), tmp_path, Kind.LLD)
+    with pytest.raises(UsageError, match="too many open issues for one run; name a"):
+        inbox.collect()
+    assert forge.listed == ISSUES_LIMIT + 1
