@@ -117,6 +117,8 @@ def _check_name(name: str) -> str:
         return "has the name of a device"
     if folded == ".git":
         return "is inside the folder that git keeps for itself"
+    if folded == ".gitmodules":
+        return "names submodules, which nothing that is built may change"
     if _is_short_name(folded):
         return "has a name of the form that Windows gives to other files, as `git~1`"
     return ""

@@ -30,6 +30,7 @@ ORDINARY = (
     ),
     *(
         ".gitignore",
+        ".gitmodules.bak",
         ".github-notes.md",
         "src/gitlab.py",
         "src/console.py",
@@ -44,6 +45,14 @@ ORDINARY = (
 @pytest.mark.parametrize("path", [*ESCAPES, *WINDOWS, *MALFORMED])
 def test_a_hostile_path_is_refused(path: str) -> None:
     assert check_path(path)
+
+
+@pytest.mark.parametrize("path", [".gitmodules", "lib/.GitModules", "gitmod~1"])
+def test_submodules_are_never_open_also_if_a_design_declares_them(path: str) -> None:
+    change = WholeFile(path=path, line=1, text="x")
+    judged = judge([change], declared={path: "Add"})
+    assert judged.allowed == ()
+    assert judged.refusals
 
 
 @pytest.mark.parametrize("path", ORDINARY)

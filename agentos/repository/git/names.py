@@ -17,6 +17,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,79}\Z")
 _BRANCH = re.compile(r"agentos/[A-Za-z0-9_-]{1,120}\Z")
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
 _NOT_IN_SLUGS = re.compile(r"[^a-z0-9]+")
+_FIRST_SHORT_NAMES = ("1", "2", "3", "4")
 _IGNORED_BY_HFS = {
     **dict.fromkeys(range(0x200C, 0x2010)),
     **dict.fromkeys(range(0x202A, 0x202F)),
@@ -94,9 +95,25 @@ def is_kept_from_git(name: bytes, *, is_link: bool = False) -> bool:
         name_part = part.partition(":")[0].rstrip(" .")
         if name_part in (".git", "git~1"):
             return True
-    if not is_link:
+    return is_link and _names_submodules(plain)
+
+
+def _names_submodules(plain: str) -> bool:
+    """Tell whether git takes a name for `.gitmodules`, as NTFS spells or shortens it."""
+    name = plain.partition(":")[0].rstrip(" .")
+    if name == ".gitmodules":
+        return True
+    head, _, number = name.partition("~")
+    if not number.isdecimal():
         return False
-    return plain.startswith((".gitmodules", "gitmod~", "gi7eb"))
+    if number.startswith("0"):
+        return False
+    if head == "gitmod":
+        return number in _FIRST_SHORT_NAMES
+    # After four of them NTFS makes names of eight characters from a hash.
+    if len(name) != 8:
+        return False
+    return "gi7eba".startswith(head)
 
 
 def os_text(path: bytes) -> str:

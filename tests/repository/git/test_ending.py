@@ -265,3 +265,26 @@ def test_every_spelling_of_the_git_folder_is_known(name: bytes) -> None:
     assert is_kept_from_git(name)
     assert is_kept_from_git(".g‌it".encode())
     assert not is_kept_from_git(b".gitignore")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(b".gitmodules", b".GITMODULES", b".gitmodules .", b".gitmodules:x"),
+        *(b"gitmod~1", b"GITMOD~4. ", b"gi7eba~1", b"gi7eb~10", b"GI7EBA~9:$x"),
+        *(b"~1000000", b"g~100000"),
+    ],
+)
+def test_every_spelling_of_the_list_of_submodules_is_known(name: bytes) -> None:
+    assert is_kept_from_git(name, is_link=True)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(b".gitmodules.bak", b".gitmodules2", b"gitmod~x.py", b"gitmod~5"),
+        *(b"gi7ebook.py", b"gi7eba~1.py", b"gi7eb~1", b"gi7eba~12", b"g~100000.txt"),
+    ],
+)
+def test_a_name_that_only_begins_like_it_is_not(name: bytes) -> None:
+    assert not is_kept_from_git(name, is_link=True)
