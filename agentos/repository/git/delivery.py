@@ -87,7 +87,8 @@ def make_bundle(worktree: Worktree, commit: str) -> bytes:
     """Return the commits of an item's branch that the user's repository lacks, empty if
     it has them all.
 
-    `commit` is the finished work; raise `WorktreeConflict` if the branch is elsewhere.
+    `commit` is the finished work; raise `WorktreeConflict` if the branch is elsewhere,
+    and `BadInput` if the commits are too large to be delivered.
     """
     git = worktree.git()
     edges = read_shallow(worktree.store)
@@ -99,7 +100,7 @@ def make_bundle(worktree: Worktree, commit: str) -> bytes:
         )
     if tip in edges:
         return _NOTHING_NEW
-    return git.run(
+    with git.start(
         "bundle",
         "create",
         "--quiet",
@@ -107,8 +108,16 @@ def make_bundle(worktree: Worktree, commit: str) -> bytes:
         worktree.branch_ref,
         "--not",
         *sorted(edges),
-        limit=BUNDLE_LIMIT,
-    )
+    ) as output:
+        bundle = output.read(BUNDLE_LIMIT + 1)
+        if len(bundle) > BUNDLE_LIMIT:
+            megabytes = BUNDLE_LIMIT // 1_000_000
+            raise BadInput(
+                f"item {worktree.item}: what was built is more than {megabytes} MB when"
+                " packed, which is not delivered; take it by hand, see agentos salvage"
+                f" {worktree.item}, or leave large files out of the design"
+            )
+    return bundle
 
 
 def deliver(
@@ -253,7 +262,7 @@ def _read_bundle(bundle: bytes, item: str) -> _Bundle:
 def _unpack(git: Git, found: _Bundle, item: str) -> None:
     """Store the objects; git refuses those that are not well-formed or lead nowhere."""
     for commit in found.needed:
-        if not git.succeeds("cat-file", "-e", f"{commit}^{{commit}}"):
+        if not git.succeeds("cat-file", "-e", commit):
             raise _refuse(item, f"needs {commit[:12]}, which the repository lacks")
     ignored = ",".join(f"gitmodules{name}=ignore" for name in _UNCHANGED)
     strict = f"--strict={ignored}"
@@ -327,4 +336,4 @@ def _check_files(git: Git, changes: Iterable[_Change], item: str) -> None:
 
 
 def _refuse(item: str, reason: str) -> BadInput:
-    return BadInput(f"item {item}: what was built {reason}; run again with --redo")
+    return BadInput(f"item {item}: what was built {reason}; run again")

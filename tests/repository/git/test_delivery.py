@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,9 +14,9 @@ import pytest
 
 from agentos.errors import BadInput
 from agentos.repository.git.committing import commit_to_branch
-from agentos.repository.git.delivery import make_bundle
+from agentos.repository.git.delivery import BUNDLE_LIMIT, make_bundle
 from agentos.repository.git.run import WorktreeConflict
-from agentos.repository.git.snapshots import take
+from agentos.repository.git.snapshots import restore, take
 from agentos.repository.git.worktree import Worktree
 from tests.repository.git.ground import (
     bundle_item,
@@ -193,6 +194,7 @@ def _missing_file(worktree: Worktree) -> bytes:
         (_missing_file, "is damaged|is not whole"),
         (_with_entry("160000", "commit", "lib"), "neither a file nor a link"),
         (_with_entry("100644", "blob", ".gitmodules"), "no name for a file"),
+        (_with_entry("100644", "blob", "GITMOD~1"), "no name for a file"),
         (_with_entry("100644", "blob", ".GIT"), "is damaged|no name for a file"),
         (_with_entry("100644", "blob", "git~1"), "is damaged|no name for a file"),
     ],
@@ -223,6 +225,49 @@ def test_a_branch_that_was_moved_meanwhile_stays(worktree: Worktree) -> None:
     git(repository, "branch", "-m", worktree.branch, "mine")
     deliver_item(worktree, bundle)
     assert git(repository, "show", f"{worktree.branch}:new.py") == "1\n"
+
+
+def test_files_whose_names_begin_like_those_of_git_arrive(tmp_path: Path) -> None:
+    repository = make_repository(tmp_path / "repo")
+    opened = open_item(repository)
+    names = {".gitmodules.bak", "gitmod~x.py", "gi7ebook.py"}
+    write_files(opened.path, dict.fromkeys(names, b"1\n"))
+    (opened.path / "gitmod~y").symlink_to("README.md")
+    finish_item(opened, take(opened, "done").commit)
+    files = git(repository, "ls-tree", "--name-only", opened.branch).split()
+    assert names | {"gitmod~y"} <= set(files)
+
+
+def test_a_base_that_the_user_threw_away_is_named_and_the_item_begins_anew(
+    worktree: Worktree,
+) -> None:
+    repository = Path(worktree.repository)
+    bundle = bundle_item(worktree)
+    write_files(repository, {"README.md": b"other\n"})
+    git(repository, "commit", "-q", "-a", "--amend", "-m", "Other")
+    git(repository, "reflog", "expire", "--expire=now", "--all")
+    git(repository, "gc", "-q", "--prune=now")
+    with pytest.raises(BadInput) as caught:
+        deliver_item(worktree, bundle)
+    needed = worktree.base[:12]
+    assert str(caught.value) == (
+        f"item 42: what was built needs {needed}, which the repository lacks; run again"
+    )
+    again = open_item(repository, begins=True)
+    restore(again, again.base)
+    write_files(again.path, {"new.py": b"1\n"})
+    finish_item(again, take(again, "green").commit)
+    assert git(repository, "show", f"{again.branch}:README.md") == "other\n"
+
+
+def test_work_that_is_too_large_to_be_delivered_is_one_line(tmp_path: Path) -> None:
+    opened = open_item(make_repository(tmp_path / "repo"))
+    large = random.Random(1).randbytes(BUNDLE_LIMIT + 1_000_000)
+    write_files(opened.path, {"large.bin": large})
+    commit_to_branch(opened, take(opened, "green").commit, "Add", WHEN)
+    with pytest.raises(BadInput, match="more than 50 MB when packed") as caught:
+        bundle_item(opened)
+    assert "agentos salvage 42" in str(caught.value)
 
 
 @pytest.mark.parametrize("ending", ["commit", "abort"])
