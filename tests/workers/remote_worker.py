@@ -19,6 +19,7 @@ import tarfile
 from contextlib import suppress
 from pathlib import Path
 
+from agentos.state.home import Home
 from agentos.workers.process.channel import Channel, Message
 from agentos.workers.process.pipes import PipeReader
 from tests.support import ROOT
@@ -26,7 +27,7 @@ from tests.support import ROOT
 BODY = """\
 import asyncio, socket, sys
 from agentos.workers.process import body
-body.prepare("lld")
+body.prepare(sys.argv[2])
 asyncio.run(body.serve(socket.socket(fileno=int(sys.argv[1]))))
 """
 
@@ -61,11 +62,12 @@ class Machine:
         root = Path.cwd() / "clone"
         with tarfile.open(fileobj=io.BytesIO(work["blobs"][0])) as archive:
             archive.extractall(root, filter="data")
+        kind = work["assignment"]["item"]["kind"]
         ours, theirs = socket.socketpair()
         pipes = self._reader.open(self)
         with theirs:
             self._worker = subprocess.Popen(
-                [sys.executable, "-P", "-c", BODY, str(theirs.fileno())],
+                [sys.executable, "-P", "-c", BODY, str(theirs.fileno()), kind],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=pipes.stdout,
@@ -75,7 +77,10 @@ class Machine:
             )
         pipes.close_write_ends()
         self._down = Channel(ours, self._up.send, lambda: None)
-        self._down.send({"assignment": work["assignment"], "root": str(root)})
+        assignment = work["assignment"]
+        if assignment["build"] is not None:
+            assignment["build"] |= _own_places(assignment)
+        self._down.send({"assignment": assignment, "root": str(root)})
         self._loop.run_in_executor(None, self._wait, self._worker, pipes.wait_drained)
 
     def _wait(self, worker: subprocess.Popen[bytes], drain: object) -> None:
@@ -104,6 +109,13 @@ class Machine:
         """End with the coordinator."""
         self._signal(signal.SIGKILL)
         os._exit(1)
+
+
+def _own_places(assignment: Message) -> Message:
+    """Return where this machine builds an item: the coordinator's places are not here."""
+    home = Home(Path(os.environ["AGENTOS_HOME"]))
+    folder = home.worktree(assignment["repository"], assignment["item"]["id"])
+    return {"worktree": str(folder), "environments": str(home.root / "environments")}
 
 
 async def main() -> None:

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class BuildConfig:
-    """The places of one item: plain data, like the rest of an assignment."""
+    """The places of one item: plain data, like the rest of an assignment.
+
+    The paths are of this machine. Workers elsewhere put places of their own for them.
+    """
 
     worktree: str
     """The folder of the item's worktree."""
