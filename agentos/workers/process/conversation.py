@@ -158,7 +158,7 @@ class Conversation:
         item = assignment.item
         asked = (request.repository, request.workflow, request.item)
         is_own = asked == (assignment.repository, item.kind, item.id)
-        if is_own and request.model in assignment.config.models:
+        if is_own and request.model == assignment.config.model_of(request.role):
             return
         raise ProviderError(
             "the worker asked for another item or model than it was given; run again",
