@@ -20,8 +20,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from agentos.errors import BadInput, ItemError
 from agentos.entry_points import describe_error
+from agentos.errors import BadInput, ItemError
 from agentos.proving.environment.declared import Declared, Lines, read_declared
 from agentos.proving.environment.metadata import find_version
 from agentos.proving.environment.needs import Needs
