@@ -78,6 +78,8 @@ def list_files(
         names = sorted([*first, *names][:MAX_NAMES])
     sizes = {}
     for name in dict.fromkeys(names):
+        if _is_unrevealed(name):
+            continue
         try:
             status = os.lstat(f"{repository}/{name}")
         except (OSError, ValueError):
@@ -85,6 +87,12 @@ def list_files(
         if stat.S_ISREG(status.st_mode):
             sizes[name] = status.st_size
     return Listing(sizes, is_cut)
+
+
+def _is_unrevealed(name: str) -> bool:
+    """Return whether a file is a result of another item that is just being written."""
+    base = base_name(name)
+    return base.startswith(".") and base.endswith(".tmp")
 
 
 def base_name(path: str) -> str:

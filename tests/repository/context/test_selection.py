@@ -53,6 +53,14 @@ def test_files_are_chosen_by_what_the_issue_says_and_each_says_why(
     assert "- `tests/`: 1 file, such as `tests/test_export.py`" in text
 
 
+def test_results_that_are_just_being_written_are_not_seen(tmp_path: Path) -> None:
+    repository = make_repository(tmp_path, SHELF)
+    before = select_context(repository, ISSUE)
+    hidden = repository / "docs" / "lld" / "active" / ".LLD-009.md.0a1b2c.tmp"
+    hidden.write_text("half a design", "utf-8")
+    assert select_context(repository, ISSUE) == before
+
+
 def test_a_design_that_the_item_builds_on_is_there_with_files_signatures_and_requirements(
     tmp_path: Path,
 ) -> None:
