@@ -4,12 +4,11 @@ A command is a module of this package with two functions: `add_arguments(parser)
 declares its arguments, `run(arguments)` does the work and returns the exit code.
 """
 
-from __future__ import annotations
-
 import sys
 
 # Ctrl+C while modules are imported can get lost, so they are imported after
-# `guard_process`, and this module imports nothing that the interpreter has not loaded.
+# `guard_process`, and this module imports nothing that the interpreter has not loaded:
+# not even `__future__`, so annotations are in quotes.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import threading
@@ -58,7 +57,7 @@ examples:
 """
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: "Sequence[str] | None" = None) -> int:
     """Run the command that the first argument names."""
     guard_process()
     arguments = sys.argv[1:] if argv is None else list(argv)
@@ -84,13 +83,13 @@ def implement_workflow() -> int:
     return run_command("implement", "implement-workflow")
 
 
-def run_command(name: str, prog: str, argv: Sequence[str] | None = None) -> int:
+def run_command(name: str, prog: str, argv: "Sequence[str] | None" = None) -> int:
     """Run one command under the name that the user called it by."""
     guard_process()
     return run_parser(build_parser(name, prog), sys.argv[1:] if argv is None else argv)
 
 
-def build_parser(name: str, prog: str) -> Parser:
+def build_parser(name: str, prog: str) -> "Parser":
     """Return the parser of one command."""
     from agentos.cli.command import Parser
 
@@ -99,7 +98,7 @@ def build_parser(name: str, prog: str) -> Parser:
     return parser
 
 
-def _add_command(parser: Parser) -> None:
+def _add_command(parser: "Parser") -> None:
     """Give a parser the arguments of its command, and the function that runs it."""
     from importlib import import_module
 
@@ -110,7 +109,7 @@ def _add_command(parser: Parser) -> None:
     parser.set_defaults(run=module.run)
 
 
-def run_parser(parser: Parser, argv: Sequence[str]) -> int:
+def run_parser(parser: "Parser", argv: "Sequence[str]") -> int:
     """Parse arguments and run their command; report every error in one line."""
     from agentos.cli.command import TRY_LATER, Arguments, complete_output
     from agentos.errors import UsageError
@@ -168,7 +167,7 @@ def _is_completing() -> bool:
     return "_ARGCOMPLETE" in Arguments.environ
 
 
-def _build_overview() -> Parser:
+def _build_overview() -> "Parser":
     """Return the parser of `agentos`, with the arguments of every command if a shell
     asks for completions.
     """
@@ -203,7 +202,7 @@ def _end_by_broken_pipe() -> int:
 def _show(
     kind: type[BaseException],
     error: BaseException | None,
-    trace: TracebackType | None,
+    trace: "TracebackType | None",
     heading: str = "",
 ) -> None:
     import contextlib
@@ -217,7 +216,7 @@ def _show(
         print_clean(heading + text, sys.stderr)
 
 
-def _show_of_thread(args: threading.ExceptHookArgs) -> None:
+def _show_of_thread(args: "threading.ExceptHookArgs") -> None:
     if args.exc_type is SystemExit:
         return
     name = "without a name"
@@ -227,6 +226,6 @@ def _show_of_thread(args: threading.ExceptHookArgs) -> None:
     _show(args.exc_type, args.exc_value, args.exc_traceback, heading)
 
 
-def _show_unraisable(args: sys.UnraisableHookArgs) -> None:
+def _show_unraisable(args: "sys.UnraisableHookArgs") -> None:
     heading = f"{args.err_msg or 'Exception ignored in'}: {args.object!r}\n"
     _show(args.exc_type, args.exc_value, args.exc_traceback, heading)
