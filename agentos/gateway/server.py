@@ -107,8 +107,8 @@ class Gateway:
         self._preparation: asyncio.Task[None] | None = None
         self._settlements = asyncio.Event()
         self._usual_answer: dict[str, float] = {}
-        self._groups: dict[tuple[str, str], str] = {}
-        """Quota group of the last call, by item and model: its cache has the
+        self._groups: dict[str, dict[str, str]] = {}
+        """Quota group of the last call to each model, by item: its cache has the
         conversation.
         """
         self._given_up: set[RequestKey] = set()
@@ -181,7 +181,10 @@ class Gateway:
                 self._has_all_answers.set()
 
     def take_cost(self, item: str) -> Cost:
-        """Return the cost of an ended item in this run; thread-safe."""
+        """Return the cost of an ended item in this run, and forget the item;
+        thread-safe.
+        """
+        self._groups.pop(item, None)
         return self._costs.pop(item, NO_COST)
 
     async def give_up(self, item: str) -> None:
@@ -304,14 +307,14 @@ class _Call:
         answer = int(gateway._usual_answer.get(request.purpose, TYPICAL_ANSWER))
         tokens = len(request.prompt) // CHARACTERS_A_TOKEN + answer
         spec = self._spec
-        conversation = (self._key.item, request.model)
+        groups = gateway._groups.setdefault(self._key.item, {})
         lease = await gateway._pool.lease(
             spec.provider,
             spec.model,
             tokens,
             self._label,
             output=answer,
-            group=gateway._groups.get(conversation, ""),
+            group=groups.get(request.model, ""),
         )
         if lease.key is None and self._provider.needs_key:
             raise ProviderError(
@@ -321,7 +324,7 @@ class _Call:
             )
         self._waited += lease.waited
         if lease.key is not None:
-            gateway._groups[conversation] = lease.key.group
+            groups[request.model] = lease.key.group
         return lease
 
     @property
