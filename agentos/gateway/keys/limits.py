@@ -113,24 +113,25 @@ def after_fault(
     state: QuotaState,
     error: ProviderError,
     started: float,
-    in_window: int,
+    use: Use,
     now: float,
     window: float = 60.0,
 ) -> QuotaState:
-    """Return the state of a group after a failed call, with the number of requests in
-    the last minute.
+    """Return the state of a group after a failed call.
+
+    `use` is what the limits per minute may have counted, with this call.
     """
     match error.cause:
         case FailureCause.RATE_LIMIT:
             if error.rate_headers is not None:
                 state = _take_limits(state, error.rate_headers)
-            told = _be_told(state, error, window, now)
+            told = _be_told(state, error, use, window, now)
             if told is not None:
                 # A known limit is kept by counting; fewer simultaneous calls would only
                 # waste it.
                 return _rest(told, error, 1.0, started, now)
             return _rest(
-                _learn(state, in_window, window, now), error, CUT, started, now
+                _learn(state, use.requests, window, now), error, CUT, started, now
             )
         case FailureCause.QUOTA:
             until = now + error.delay if error.delay else next_day(now)
@@ -190,21 +191,35 @@ def _how_long(state: QuotaState, told: float | None, now: float) -> tuple[float,
 
 
 def _be_told(
-    state: QuotaState, error: ProviderError, window: float, now: float
+    state: QuotaState, error: ProviderError, use: Use, window: float, now: float
 ) -> QuotaState | None:
     """Apply the limits that a refusal names; return None when it names none."""
     if not (error.requests_limit or error.tokens_limit or error.input_limit):
         return None
+    tokens_limit = error.tokens_limit or state.tokens_limit
+    if _counts_output(error.input_limit, use):
+        tokens_limit = error.input_limit
     return replace(
         state,
         # A learned limit of requests was a guess about the limit that is named now.
         requests_limit=error.requests_limit
         or (0 if state.is_learned else state.requests_limit),
-        tokens_limit=error.tokens_limit or state.tokens_limit,
+        tokens_limit=tokens_limit,
         input_limit=error.input_limit or state.input_limit,
         is_learned=False,
         probe_at=now + LONGEST_PAUSE * window,
     )
+
+
+def _counts_output(input_limit: int, use: Use) -> bool:
+    """Return whether a limit that is named for input tokens counts output as well.
+
+    It does if input does not explain the refusal, and input and output together are
+    nearer to the limit. If output did not count, they would usually be far beyond it.
+    """
+    missing = input_limit - use.input_tokens
+    excess = use.tokens - input_limit
+    return 0 <= excess < missing
 
 
 def _try_more(state: QuotaState, window: float, now: float) -> QuotaState:

@@ -27,7 +27,13 @@ from agentos.gateway.keys.choice import (
     group_name,
     model_name,
 )
-from agentos.gateway.keys.limits import QuotaState, after_fault, after_success
+from agentos.gateway.keys.limits import (
+    NO_USE,
+    QuotaState,
+    Use,
+    after_fault,
+    after_success,
+)
 from agentos.gateway.keys.store import PoolTransaction, Store
 from agentos.gateway.providers import Completion, Credential
 from agentos.state.wording import count, describe_seconds
@@ -188,7 +194,7 @@ class Pool:
         rest = 0.0
         self._store.give_up("leases", lease.number)
         with self._store.exclusively() as shared:
-            in_window = self._requests_before(shared, name, error)
+            use = self._use_before(shared, name, error)
             # A refused request did not count at the provider, an interrupted one did.
             given = None
             if error.cause not in _UNCOUNTED:
@@ -208,7 +214,7 @@ class Pool:
                     model = model_name(key.provider, request.model)
                     overload = shared.quota_state(model)
                     overload = after_fault(
-                        overload, error, lease.started, 0, shared.now
+                        overload, error, lease.started, NO_USE, shared.now
                     )
                     shared.set_quota_state(model, overload)
                 case _:
@@ -216,7 +222,7 @@ class Pool:
                         state,
                         error,
                         lease.started,
-                        in_window,
+                        use,
                         shared.now,
                         self._window,
                     )
@@ -231,10 +237,10 @@ class Pool:
             self._say_refused(key, request.model, error)
         self._changed.set()
 
-    def _requests_before(
+    def _use_before(
         self, shared: PoolTransaction, name: str, error: ProviderError
-    ) -> int:
-        """Return how many requests of a group the limit per minute may have counted."""
+    ) -> Use:
+        """Return what the limits per minute of a group may have counted."""
         use = shared.in_window(name, self._window)
         if error.delay is not None:
             resumes = shared.now + error.delay
@@ -243,8 +249,8 @@ class Pool:
             if resumes < opens:
                 # It may resume before the minute has room again, so this was not the
                 # limit of requests.
-                return 0
-        return use.requests
+                return replace(use, requests=0)
+        return use
 
     def _say_refused(self, key: Key, model: str, error: ProviderError) -> None:
         name = f"Credential {key.fingerprint} ({key.source})"

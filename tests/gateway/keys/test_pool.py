@@ -19,6 +19,7 @@ from agentos.errors import FailureCause, ProviderError, RateLimited
 from agentos.gateway.keys import Key, Lease
 from agentos.gateway.keys.limits import (
     FIRST_CEILING,
+    NO_USE,
     QuotaState,
     Use,
     after_fault,
@@ -344,16 +345,20 @@ ERRORS = st.builds(
 
 
 @given(
-    QUOTA_STATES, ERRORS, st.floats(0, 2e9), st.integers(0, 1000), st.floats(1e9, 2e9)
+    QUOTA_STATES,
+    ERRORS,
+    st.floats(0, 2e9),
+    st.builds(Use, st.integers(0, 1000), st.integers(0, 10**6), st.integers(0, 10**6)),
+    st.floats(1e9, 2e9),
 )
 def test_no_fault_shortens_a_rest_or_closes_a_group_for_good_without_a_reason(
     quota_state: QuotaState,
     error: ProviderError,
     started: float,
-    in_window: int,
+    use: Use,
     now: float,
 ) -> None:
-    after = after_fault(quota_state, error, started, in_window, now)
+    after = after_fault(quota_state, error, started, use, now)
     assert after.resting_until >= quota_state.resting_until
     assert after.ceiling >= 1
     assert bool(after.dead) == (error.cause is FailureCause.BILLING)
@@ -377,7 +382,7 @@ def test_one_episode_of_refusals_cuts_the_ceiling_once() -> None:
     quota_state = QuotaState(ceiling=16.0)
     for _ in range(10):
         quota_state = after_fault(
-            quota_state, RateLimited("429", 1.0), started=99.0, in_window=0, now=100.0
+            quota_state, RateLimited("429", 1.0), started=99.0, use=NO_USE, now=100.0
         )
     assert quota_state.ceiling == pytest.approx(16 * 0.7)
 
@@ -418,7 +423,7 @@ def test_a_learned_limit_is_tried_after_a_pause_that_grows_while_more_is_refused
 ):
     window, now = 60.0, 1_000_000.0
     quota_state = after_fault(
-        QuotaState(), RateLimited("429", 1.0), now, 21, now, window
+        QuotaState(), RateLimited("429", 1.0), now, Use(21), now, window
     )
     assert (quota_state.requests_limit, quota_state.is_learned) == (20, True)
     pauses = []
@@ -429,7 +434,7 @@ def test_a_learned_limit_is_tried_after_a_pause_that_grows_while_more_is_refused
             quota_state = after_success(quota_state, None, 8, window, now)
         pauses.append(now - refused_at)
         quota_state = after_fault(
-            quota_state, RateLimited("429", 1.0), now, 21, now, window
+            quota_state, RateLimited("429", 1.0), now, Use(21), now, window
         )
         assert quota_state.requests_limit == 20
     assert pauses[0] >= 4 * window
@@ -439,20 +444,20 @@ def test_a_learned_limit_is_tried_after_a_pause_that_grows_while_more_is_refused
 def test_the_limits_that_a_refusal_names_hold_and_more_is_tried_after_an_hour() -> None:
     window, now = 60.0, 1_000_000.0
     quota_state = after_fault(
-        QuotaState(), RateLimited("429", 1.0), now, 21, now, window
+        QuotaState(), RateLimited("429", 1.0), now, Use(21), now, window
     )
     tokens = ProviderError(
         "429", cause=FailureCause.RATE_LIMIT, delay=1.0, tokens_limit=40_000
     )
-    quota_state = after_fault(quota_state, tokens, now, 21, now, window)
+    quota_state = after_fault(quota_state, tokens, now, Use(21), now, window)
     assert (quota_state.requests_limit, quota_state.tokens_limit) == (0, 40_000), (
         "the count was that of another limit"
     )
     requests = ProviderError(
         "429", cause=FailureCause.RATE_LIMIT, delay=1.0, requests_limit=100
     )
-    quota_state = after_fault(quota_state, requests, now, 21, now, window)
-    quota_state = after_fault(quota_state, tokens, now, 21, now, window)
+    quota_state = after_fault(quota_state, requests, now, Use(21), now, window)
+    quota_state = after_fault(quota_state, tokens, now, Use(21), now, window)
     assert (quota_state.requests_limit, quota_state.tokens_limit) == (100, 40_000)
     assert (
         after_success(quota_state, None, 8, window, now + 59 * window).requests_limit
@@ -539,7 +544,7 @@ def test_a_delay_of_nothing_is_a_second_that_doubles(told: float | None) -> None
     quota_state = QuotaState()
     for _ in range(8):
         error = ProviderError("429", cause=FailureCause.RATE_LIMIT, delay=told)
-        quota_state = after_fault(quota_state, error, now, 1, now)
+        quota_state = after_fault(quota_state, error, now, Use(1), now)
         rests.append(quota_state.resting_until - now)
         now = quota_state.resting_until
     assert rests == [1, 2, 4, 8, 16, 32, 60, 60]
@@ -549,15 +554,15 @@ def test_calls_that_are_refused_together_are_one_episode() -> None:
     quota_state = QuotaState()
     for _ in range(10):
         quota_state = after_fault(
-            quota_state, RateLimited("429", 0.0), 1000.0, 1, 1000.0
+            quota_state, RateLimited("429", 0.0), 1000.0, Use(1), 1000.0
         )
     assert quota_state.resting_until == 1001.0
 
 
 def test_a_fraction_of_a_second_is_believed_once() -> None:
-    first = after_fault(QuotaState(), RateLimited("429", 0.25), 1000.0, 1, 1000.0)
+    first = after_fault(QuotaState(), RateLimited("429", 0.25), 1000.0, Use(1), 1000.0)
     assert first.resting_until == 1000.25
-    second = after_fault(first, RateLimited("429", 0.25), 1000.25, 1, 1000.25)
+    second = after_fault(first, RateLimited("429", 0.25), 1000.25, Use(1), 1000.25)
     assert second.resting_until == 1002.25
 
 
@@ -637,7 +642,7 @@ def test_limits_that_only_the_headers_of_a_refusal_tell_are_kept() -> None:
     error = ProviderError(
         "429", cause=FailureCause.RATE_LIMIT, delay=5.0, rate_headers=told
     )
-    quota_state = after_fault(QuotaState(), error, 1000.0, 30, 1000.0)
+    quota_state = after_fault(QuotaState(), error, 1000.0, Use(30), 1000.0)
     assert (
         quota_state.requests_limit,
         quota_state.input_limit,
