@@ -29,6 +29,10 @@ PROBE_PAUSE = 4.0
 """Minutes without a refusal before a probe; twice the time between the last two
 refusals if that is longer.
 """
+CALLS_A_PROBE = 100
+"""Calls for each probe, at least: a probe costs a refused call, and a low limit has few
+calls in a minute.
+"""
 LONGEST_PAUSE = 60.0
 """Minutes without a refusal before a probe above a limit that the provider named."""
 PACIFIC = timezone(timedelta(hours=-8))
@@ -245,10 +249,20 @@ def _learn(state: QuotaState, in_window: int, window: float, now: float) -> Quot
     limit = in_window - 1
     if state.requests_limit:
         limit = min(limit, state.requests_limit)
-    held = now - state.cut_at if state.is_learned else 0.0
-    pause = min(max(PROBE_PAUSE * window, 2 * held), LONGEST_PAUSE * window)
+    limit = max(1, limit)
+    pause = window * max(PROBE_PAUSE, CALLS_A_PROBE / limit)
+    earliest = 0.0
+    if state.is_learned:
+        held = now - state.cut_at
+        pause = max(pause, 2 * held)
+        # Further refusals of the same probe come at once, and must not shorten it.
+        earliest = state.probe_at
+    probe_at = now + min(pause, window * LONGEST_PAUSE)
     return replace(
-        state, requests_limit=max(1, limit), is_learned=True, probe_at=now + pause
+        state,
+        requests_limit=limit,
+        is_learned=True,
+        probe_at=max(probe_at, earliest),
     )
 
 

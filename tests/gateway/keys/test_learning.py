@@ -141,6 +141,15 @@ def converse(
         runner.run(check())
 
 
+def test_a_low_limit_that_no_refusal_names_is_learned_from_few_refusals() -> None:
+    groups = {name: Group(name, requests_per_window=4) for name in "ab"}
+    provider = Provider(groups, window=10.0, names_limits=False)
+    converse(provider, [[(300, 100)] * 5] * 24, at_once=3)
+    assert len(provider.arrivals) == 120
+    assert provider.refused < 0.05 * 120
+    assert provider.share_used(8) > 0.9
+
+
 def test_a_limit_that_is_named_for_input_but_counts_output_is_kept() -> None:
     groups = {"a": Group("a", tokens_per_window=60_000)}
     provider = Provider(groups, window=10.0, names_limits=True)

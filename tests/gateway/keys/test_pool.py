@@ -433,12 +433,23 @@ def test_a_learned_limit_is_tried_after_a_pause_that_grows_while_more_is_refused
             now += window / 4
             quota_state = after_success(quota_state, None, 8, window, now)
         pauses.append(now - refused_at)
-        quota_state = after_fault(
-            quota_state, RateLimited("429", 1.0), now, Use(21), now, window
-        )
+        for _ in range(2):
+            # A probe may have two calls under way.
+            quota_state = after_fault(
+                quota_state, RateLimited("429", 1.0), now, Use(21), now, window
+            )
         assert quota_state.requests_limit == 20
     assert pauses[0] >= 4 * window
     assert all(later >= 2 * earlier for earlier, later in itertools.pairwise(pauses))
+
+
+def test_few_calls_a_minute_are_seldom_risked_for_a_probe() -> None:
+    window, now = 60.0, 1_000_000.0
+    refusal = RateLimited("429", 1.0)
+    quota_state = after_fault(QuotaState(), refusal, now, Use(5), now, window)
+    assert quota_state.requests_limit == 4
+    minutes = (quota_state.probe_at - now) / window
+    assert minutes * 4 >= 100
 
 
 def test_the_limits_that_a_refusal_names_hold_and_more_is_tried_after_an_hour() -> None:
