@@ -40,7 +40,7 @@ from agentos.gateway.providers.claude_cli.child import ChildExit
 from agentos.gateway.providers.claude_cli.transcript import Transcript
 from agentos.state.processes import process_birth
 from agentos.usage import NOTHING, UNKNOWN, Consumed, Usage
-from tests.support import NO_CLAUDE, find_claudes
+from tests.support import NO_CLAUDE, find_claudes, wait_until
 
 KEY = "sk-ant-api03-canary-of-the-claude-command"
 PROMPT = "Say hello to the canary prompt"
@@ -1120,7 +1120,33 @@ def test_nothing_outlives_a_killed_coordinator(stand_in: StandIn) -> None:
         process.send_signal(signal.SIGKILL)
     for pid in (seen["pid"], seen["child"], seen["group"]):
         wait_until_gone(pid)
-    assert list(stand_in.temporary.iterdir()) == []
+    wait_until(lambda: not any(stand_in.temporary.iterdir()), "the folder is removed")
+
+
+def test_a_command_that_writes_until_it_is_killed_leaves_no_folder(
+    stand_in: StandIn,
+) -> None:
+    os.mkfifo(stand_in.record)
+    environ = stand_in.environ(
+        """
+        record()
+        while True:
+            folder = os.path.join(os.environ["TMPDIR"], "kept")
+            os.makedirs(folder, exist_ok=True)
+            open(os.path.join(folder, "file"), "w").close()
+        """
+    )
+    coordinator = f"""
+        import asyncio
+        from agentos.gateway.providers.claude_cli import ClaudeCliProvider
+        from tests.gateway.providers.test_claude_cli import make_request
+        asyncio.run(ClaudeCliProvider("", {environ!r}).complete(make_request(), None))
+    """
+    with run_coordinator(stand_in, coordinator) as process:
+        seen = json.loads(stand_in.record.read_text())
+        process.send_signal(signal.SIGKILL)
+    wait_until_gone(seen["pid"])
+    wait_until(lambda: not any(stand_in.temporary.iterdir()), "the folder is removed")
 
 
 def test_a_missing_command_is_said_with_how_to_get_it(tmp_path: Path) -> None:
