@@ -30,6 +30,13 @@ class RoleTerms:
     first_byte_timeout: float = 600.0
     idle_timeout: float = 120.0
 
+    @property
+    def chosen(self) -> list[str]:
+        """The settings about the model's thinking that differ from its defaults."""
+        usual = RoleTerms()
+        names = ("effort", "thinking", "temperature")
+        return [name for name in names if getattr(self, name) != getattr(usual, name)]
+
     def apply(self, request: Request) -> Request:
         """Return the request on these terms."""
         return replace(

@@ -35,6 +35,7 @@ from agentos.gateway.providers import (
     parse_model_spec,
 )
 from agentos.gateway.providers.complaints import too_long_prompt
+from agentos.gateway.providers.registry import find_record
 from agentos.gateway.providers.tokens import least_tokens
 from agentos.gateway.providers.waiting import Silence, on_silence
 from agentos.gateway.roles import RoleTerms
@@ -113,6 +114,8 @@ class Gateway:
         """
         self._given_up: set[RequestKey] = set()
         """Calls that are canceled although the run continues."""
+        self._ignored: set[tuple[str, str, str]] = set()
+        """Role, provider and name of settings that were said to be ignored."""
         self._costs: dict[str, Cost] = {}
         self.costs = RunCosts()
 
@@ -134,12 +137,25 @@ class Gateway:
         call = self._under_way.get(key)
         if call is None:
             terms = self._terms.get(request.role)
-            call = asyncio.create_task(
-                _Call(self, key, terms.apply(request) if terms else request).run()
-            )
+            if terms:
+                self._say_ignored(request, terms)
+                request = terms.apply(request)
+            call = asyncio.create_task(_Call(self, key, request).run())
             self._under_way[key] = call
             call.add_done_callback(lambda _: self._under_way.pop(key, None))
         return await asyncio.shield(call)
+
+    def _say_ignored(self, request: Request, terms: RoleTerms) -> None:
+        """Announce, once for each role, the settings that its provider does not have."""
+        provider = parse_model_spec(request.model).provider
+        lacks = find_record(provider).lacks
+        for name in terms.chosen:
+            told = (request.role, provider, name)
+            if name not in lacks or told in self._ignored:
+                continue
+            self._ignored.add(told)
+            role = request.role.replace("_", " ")
+            self._announce(f"{role}: {provider} has no {name} setting; it is ignored")
 
     async def prepare(self) -> None:
         """Load all providers before the first call.

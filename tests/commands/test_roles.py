@@ -10,6 +10,11 @@ from typing import Any
 
 import pytest
 
+from agentos.gateway.providers.anthropic import AnthropicProvider
+from agentos.gateway.providers.complaints import Option
+from agentos.gateway.providers.gemini import GeminiProvider
+from agentos.gateway.providers.openai import OpenAIProvider
+from agentos.gateway.providers.records import BUILT_IN
 from tests.commands.test_provider_packages import offer
 from tests.scenario import serve
 from tests.support import World
@@ -115,6 +120,66 @@ def test_settings_of_a_role_reach_its_calls_alone(
     assert ended.code == 1, ended.text
     assert "drafter a: high 0 0.3 9000 7" in ended.stderr
     assert "this repository sets output_limit, temperature" in ended.stderr
+
+
+def test_a_setting_that_a_provider_lacks_is_said_once_for_each_role(
+    make_world: Callable[..., World],
+) -> None:
+    world = make_world(3)
+    with serve({}) as server:
+        environ = {
+            "OPENAI_API_KEY": "not-needed",
+            "OPENAI_BASE_URL": f"{server.url}/v1",
+        }
+        flags = ("--thinking", "2048", "--effort", "low", "--temperature", "0")
+        ended = world.run(
+            "lld-workflow",
+            "--all",
+            "--drafter",
+            "openai:m",
+            *flags,
+            *FREE,
+            environ=environ,
+        )
+    assert ended.code == 0, ended.text
+    said = [line for line in ended.stderr.splitlines() if "is ignored" in line]
+    assert sorted(said) == [
+        f"[COORDINATOR] {role}: openai has no thinking setting; it is ignored"
+        for role in ("drafter", "reviewer")
+    ]
+
+
+def test_the_rules_say_that_they_ignore_a_temperature_of_zero(
+    make_world: Callable[..., World],
+) -> None:
+    flags = ("--temperature", "drafter=0")
+    ended = replace(make_world(2), is_recorded=False).run(
+        "lld-workflow", "--all", *flags
+    )
+    said = [line for line in ended.stderr.splitlines() if "is ignored" in line]
+    assert said == [
+        "[COORDINATOR] drafter: offline has no temperature setting; it is ignored"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("anthropic", AnthropicProvider.options),
+        ("gemini", GeminiProvider.options),
+        ("openai", OpenAIProvider.options),
+    ],
+)
+def test_the_record_of_a_provider_lacks_what_its_requests_do_not_have(
+    name: str, options: frozenset[Option]
+) -> None:
+    settings = {
+        "effort": Option.EFFORT,
+        "thinking": Option.THINKING,
+        "temperature": Option.TEMPERATURE,
+    }
+    lacking = [word for word, option in settings.items() if option not in options]
+    assert list(BUILT_IN[name].lacks) == lacking
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,8 @@ class ProviderRecord:
     """Why its calls cost nothing; with a key, a `price_id` counts instead. Without any
     keys, they are free anyway.
     """
+    lacks: tuple[str, ...] = ()
+    """Which of the settings `effort`, `thinking` and `temperature` it ignores."""
     other_names: tuple[str, ...] = ()
     """What people call it too, for suggestions."""
 
@@ -91,6 +93,7 @@ _RECORDS = (
         base_url_variable="OPENAI_BASE_URL",
         is_keyless_elsewhere=True,
         price_id="openai",
+        lacks=("thinking",),
         other_names=("chatgpt", "gpt", "ollama", "vllm"),
     ),
     ProviderRecord(
@@ -104,11 +107,13 @@ _RECORDS = (
         cache_write_percent=125,
         extra="anthropic",
         free_because="paid for by the login of claude itself",
+        lacks=("temperature",),
     ),
     ProviderRecord(
         name=OFFLINE,
         factory="agentos.gateway.providers.offline:create",
         free_because="offline answers cost nothing",
+        lacks=("effort", "thinking", "temperature"),
     ),
 )
 BUILT_IN: Mapping[str, ProviderRecord] = {record.name: record for record in _RECORDS}
