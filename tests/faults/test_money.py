@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from tests.faults import (
     billing,
@@ -13,6 +16,7 @@ from tests.faults import (
     shared_keys,
 )
 from tests.faults.figures import find_misses
+from tests.support import NO_CLAUDE, find_claudes
 
 
 def test_only_calls_under_way_at_a_kill_are_asked_twice_and_the_summary_says_so(
@@ -25,7 +29,17 @@ def test_only_calls_under_way_at_a_kill_are_asked_twice_and_the_summary_says_so(
 def test_no_turn_of_a_conversation_that_was_answered_is_sent_again(
     tmp_path: Path,
 ) -> None:
-    figures = kill_in_conversation.measure(seed=1, count=3, folder=tmp_path)
+    whole = kill_in_conversation.plain_talks()
+    talks = [replace(talk, items=2, turns=5) for talk in whole]
+    figures = kill_in_conversation.measure(1, len(talks), tmp_path, talks)
+    assert not figures.misses, figures.to_json()
+
+
+@pytest.mark.skipif(not find_claudes(), reason=NO_CLAUDE)
+def test_no_turn_that_a_claude_command_answered_is_sent_again(tmp_path: Path) -> None:
+    whole = kill_in_conversation.claude_talks()
+    talks = [replace(talk, items=2, turns=3) for talk in whole]
+    figures = kill_in_conversation.measure(1, len(talks), tmp_path, talks)
     assert not figures.misses, figures.to_json()
 
 
