@@ -8,6 +8,9 @@ gets the files again from the completed checkpoint; if it comes after the record
 next run completes the renames. The hidden names are the same at every attempt, so none
 is ever left behind. Previous files at a target are kept under
 `docs/lineage/superseded`.
+
+Paths are plain texts here: pathlib enters every name into the interpreter's table of
+interned strings, and names that differ for every item would make that table grow.
 """
 
 from __future__ import annotations
@@ -15,12 +18,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from agentos.errors import BadInput
 from agentos.state.files import (
     SHARED_FILE,
     read_regular,
+    remove_file,
     remove_tree,
     sync_directory,
     sync_file,
@@ -110,7 +113,7 @@ class Publication:
         for folder in self.folders:
             remove_tree(self._hidden(folder))
         if self._has_document:
-            self._hidden(self.document).unlink()
+            os.unlink(self._hidden(self.document))
 
     def name_for_superseded(self) -> str:
         """Return a free name for the present files at the targets, empty if there are
@@ -121,9 +124,11 @@ class Publication:
             return ""
         name = self.folders[0].rpartition("/")[2]
         number = 1
-        while any(map(os.path.lexists, self._kept_folders(f"{name}-{number}"))):
+        free = f"{name}-{number}"
+        while any(map(os.path.lexists, self._kept_folders(free))):
             number += 1
-        return f"{name}-{number}"
+            free = f"{name}-{number}"
+        return free
 
     def reveal(self, result: str, superseded: str) -> None:
         """Rename everything into place; safe to repeat after any interruption.
@@ -146,19 +151,20 @@ class Publication:
         # After a power loss an old document must not pass for the new one, so these
         # renames must last.
         for target in self._targets:
-            sync_directory(self._target(target).parent)
+            path = self._target(target)
+            sync_directory(os.path.dirname(path))
 
-    def _reveal_folder(self, folder: str, kept: Path) -> None:
+    def _reveal_folder(self, folder: str, kept: str) -> None:
         hidden = self._hidden(folder)
         if not os.path.lexists(hidden):
             return
         target = self._target(folder)
         if os.path.lexists(target):
             self._make_parent(kept)
-            target.rename(kept)
-        hidden.rename(target)
+            os.rename(target, kept)
+        os.rename(hidden, target)
 
-    def _reveal_document(self, result: str, kept: Path) -> None:
+    def _reveal_document(self, result: str, kept: str) -> None:
         if result != self.document:
             self._retire_document(kept)
             return
@@ -168,9 +174,9 @@ class Publication:
         target = self._target(self.document)
         if os.path.lexists(target):
             self._keep_old_document(kept)
-        hidden.replace(target)
+        os.replace(hidden, target)
 
-    def _kept_folders(self, superseded: str) -> list[Path]:
+    def _kept_folders(self, superseded: str) -> list[str]:
         """Return where each folder is kept when it is replaced.
 
         The first has the plain name; to the others the name of their parent is added.
@@ -210,14 +216,16 @@ class Publication:
         for place, texts in zip(self.folders, artifacts.files, strict=True):
             folder = self._hidden(place)
             self._make_parent(folder)
-            folder.mkdir()
-            folders += [folder, folder.parent]
+            os.mkdir(folder)
+            parent = os.path.dirname(folder)
+            folders += [folder, parent]
             for name, text in texts.items():
-                written.append(_write(folder / name, text))
+                path = _write(f"{folder}/{name}", text)
+                written.append(path)
         if artifacts.document:
             document = self._hidden(self.document)
             self._make_parent(document)
-            folders.append(document.parent)
+            folders.append(os.path.dirname(document))
             written.append(_write(document, artifacts.document))
         # Synced when all are written: the file system then commits them together, which
         # costs the coordinator less.
@@ -226,14 +234,14 @@ class Publication:
         for folder in folders:
             sync_directory(folder)
 
-    def _target(self, path: str) -> Path:
-        return Path(self.repository, path)
+    def _target(self, path: str) -> str:
+        return f"{self.repository}/{path}"
 
-    def _hidden(self, path: str) -> Path:
-        target = self._target(path)
-        return target.with_name(f".{target.name}.{self.suffix}.tmp")
+    def _hidden(self, path: str) -> str:
+        folder, name = os.path.split(self._target(path))
+        return f"{folder}/.{name}.{self.suffix}.tmp"
 
-    def _retire_document(self, kept: Path) -> None:
+    def _retire_document(self, kept_folder: str) -> None:
         """Move away a document of ours that is no longer approved; one written by hand
         stays.
         """
@@ -242,15 +250,18 @@ class Publication:
             content = read_regular(document, DOCUMENT_LIMIT)
         except BadInput:
             return
-        if document.is_symlink():
+        if os.path.islink(document):
             return
         if _PROVENANCE_START in content:
-            self._make_parent(kept / document.name)
-            document.rename(kept / document.name)
+            name = os.path.basename(document)
+            kept = f"{kept_folder}/{name}"
+            self._make_parent(kept)
+            os.rename(document, kept)
 
-    def _keep_old_document(self, kept_folder: Path) -> None:
+    def _keep_old_document(self, kept_folder: str) -> None:
         document = self._target(self.document)
-        kept = kept_folder / document.name
+        name = os.path.basename(document)
+        kept = f"{kept_folder}/{name}"
         if os.path.lexists(kept):
             return
         self._make_parent(kept)
@@ -258,31 +269,39 @@ class Publication:
             old = read_regular(document, DOCUMENT_LIMIT)
         except BadInput:
             old = b""
-        if document.is_symlink() or not old:
+        if os.path.islink(document) or not old:
             # A link is kept as a link, as its target may be private; what cannot be read
             # is moved as it is.
-            document.rename(kept)
+            os.rename(document, kept)
             return
-        new = self._hidden(self.document).read_bytes()
+        with open(self._hidden(self.document), "rb") as file:
+            new = file.read()
         if old == new:
             return
-        temporary = kept.with_name(f".{kept.name}.{self.suffix}.tmp")
-        temporary.unlink(missing_ok=True)
+        temporary = f"{kept_folder}/.{name}.{self.suffix}.tmp"
+        remove_file(temporary)
         write_atomically(kept, old, mode=SHARED_FILE, temporary=temporary)
 
-    def _make_parent(self, target: Path) -> None:
+    def _make_parent(self, target: str) -> None:
         """Create the folder of a target, or raise `BadInput` if a link leads outside."""
-        parent = target.parent
-        repository = Path(self.repository)
-        if not parent.resolve().is_relative_to(repository.resolve()):
-            shown = parent.relative_to(repository)
+        parent = os.path.dirname(target)
+        actual = os.path.realpath(parent)
+        # Without a link on the way it is below the repository as it is written.
+        if actual != parent and not self._contains(actual):
+            shown = os.path.relpath(parent, self.repository)
             raise BadInput(
                 f"{shown}: leads outside the repository; remove the link and run again"
             )
-        parent.mkdir(parents=True, exist_ok=True)
+        if not os.path.isdir(parent):
+            os.makedirs(parent, exist_ok=True)
+
+    def _contains(self, actual: str) -> bool:
+        """Return whether a path without links is in the repository."""
+        root = os.path.realpath(self.repository)
+        return os.path.commonpath([root, actual]) == root
 
 
-def _write(path: Path, text: str) -> Path:
+def _write(path: str, text: str) -> str:
     content = text.encode("utf-8", "surrogatepass")
     write_new(path, content, mode=SHARED_FILE, is_durable=False)
     return path

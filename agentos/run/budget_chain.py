@@ -25,7 +25,7 @@ class BudgetChain:
     """The runs that share one cap, including this one."""
 
     def __init__(
-        self, root: Path, repository: str, workflow: str, run: str, temporary: Path
+        self, root: Path, repository: str, workflow: str, run: str, temporary: str
     ) -> None:
         self._path = root / "undertakings" / repository / workflow
         make_private_directory(self._path.parent)

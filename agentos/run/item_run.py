@@ -245,7 +245,7 @@ class _ItemRun:
         """
         preview = self._run.preview
         folder = preview.home.worktree(preview.key, self._item.id).resolve()
-        scratch = self._run.scratch.fresh()
+        scratch = Path(self._run.scratch.fresh())
         repository = self._run.options.repository
         deliver(
             repository,

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
+
+from agentos.state.files import FilePath
 
 FRESH = "-fresh"
 """Suffix of a database that is being created."""
 _SUFFIXES = ("", "-wal", "-shm", "-journal", FRESH)
 
 
-def companions(path: Path) -> list[Path]:
+def companions(path: FilePath) -> list[str]:
     """Return a database file and those that SQLite keeps next to it."""
-    return [path.with_name(path.name + suffix) for suffix in _SUFFIXES]
+    return [f"{path}{suffix}" for suffix in _SUFFIXES]
 
 
 def set_aside(path: Path) -> Path:
     """Rename a damaged database so that a person can inspect it."""
     number = 1
-    aside = path.with_name(f"{path.name}.corrupt-{number}")
+    aside = Path(f"{path}.corrupt-{number}")
     while aside.exists():
         number += 1
-        aside = path.with_name(f"{path.name}.corrupt-{number}")
-    for old, new in zip(companions(path), companions(aside), strict=True):
-        if old.exists() or old.is_symlink():
-            old.rename(new)
+        aside = Path(f"{path}.corrupt-{number}")
+    for suffix in _SUFFIXES:
+        old = f"{path}{suffix}"
+        if os.path.lexists(old):
+            os.rename(old, f"{aside}{suffix}")
     return aside
 
 
@@ -37,6 +41,8 @@ def digest_row(*values: object) -> bytes:
         else:
             data = repr(value).encode("utf-8", "surrogatepass")
         # The length separates the values: ("ab", "c") is not ("a", "bc").
-        digest.update(f"{type(value).__name__}:{len(data)}:".encode())
+        kind = type(value).__name__
+        separator = f"{kind}:{len(data)}:"
+        digest.update(separator.encode())
         digest.update(data)
     return digest.digest()

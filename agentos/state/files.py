@@ -16,24 +16,28 @@ PRIVATE_DIRECTORY = 0o700
 PRIVATE_FILE = 0o600
 SHARED_FILE = 0o644
 
+FilePath = str | os.PathLike[str]
+"""A path: plain text where names differ for every item, as pathlib interns them all."""
 
-def open_regular(path: Path) -> BinaryIO:
+
+def open_regular(path: FilePath) -> BinaryIO:
     """Open an ordinary file for reading; refuse pipes and devices."""
     try:
         # Non-blocking, because opening a planted named pipe would wait forever.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
+        name = os.path.basename(path)
         raise BadInput(
-            f"{path.name}: cannot be read ({error.strerror}); check the file and its"
-            " permissions"
+            f"{name}: cannot be read ({error.strerror}); check the file and its permissions"
         ) from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise BadInput(f"{path.name}: is not an ordinary file; put one there")
+        name = os.path.basename(path)
+        raise BadInput(f"{name}: is not an ordinary file; put one there")
     return open(descriptor, "rb")
 
 
-def read_regular(path: Path, limit: int) -> bytes:
+def read_regular(path: FilePath, limit: int) -> bytes:
     """Return the bytes of an ordinary file; refuse pipes, devices and files larger than
     `limit` bytes.
     """
@@ -41,32 +45,34 @@ def read_regular(path: Path, limit: int) -> bytes:
         size = os.fstat(file.fileno()).st_size
         if size > limit:
             megabytes = size / 1_000_000
+            name = os.path.basename(path)
             raise BadInput(
-                f"{path.name}: is {megabytes:.1f} MB, the limit is"
+                f"{name}: is {megabytes:.1f} MB, the limit is"
                 f" {limit / 1_000_000:.0f} MB; split it up"
             )
         return file.read(limit + 1)[:limit]
 
 
 def write_atomically(
-    path: Path,
+    path: FilePath,
     data: bytes | Iterable[bytes],
     *,
     mode: int = PRIVATE_FILE,
-    temporary: Path | None = None,
+    temporary: FilePath | None = None,
 ) -> None:
     """Write a file completely or not at all, even if the machine loses power."""
-    temporary = temporary or temporary_beside(path)
+    temporary = temporary or temporary_beside(Path(path))
     try:
         write_new(temporary, data, mode=mode)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    sync_directory(path.parent)
+        os.replace(temporary, path)
+    except BaseException:
+        remove_file(temporary)
+        raise
+    sync_directory(os.path.dirname(path))
 
 
 def write_new(
-    path: Path,
+    path: FilePath,
     data: bytes | Iterable[bytes],
     *,
     mode: int = PRIVATE_FILE,
@@ -98,7 +104,7 @@ def temporary_beside(path: Path) -> Path:
     return path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
 
 
-def sync_file(path: Path) -> None:
+def sync_file(path: FilePath) -> None:
     """Flush an existing file to disk."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -109,7 +115,7 @@ def sync_file(path: Path) -> None:
         os.close(descriptor)
 
 
-def sync_directory(path: Path) -> None:
+def sync_directory(path: FilePath) -> None:
     """Flush a directory to disk, so that a new name survives a power loss."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -132,12 +138,20 @@ def make_private_directory(path: Path) -> Path:
     return path
 
 
-def remove_tree(path: Path) -> None:
+def remove_file(path: FilePath) -> None:
+    """Remove a file, if it exists."""
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+
+
+def remove_tree(path: FilePath) -> None:
     """Remove a directory and its contents, if it exists."""
     import shutil
 
-    if path.is_symlink():
-        path.unlink()
+    if os.path.islink(path):
+        os.unlink(path)
     else:
         shutil.rmtree(path, ignore_errors=True)
 
@@ -155,6 +169,6 @@ def is_inside(path: Path, folder: Path) -> bool:
 def list_names(folder: Path) -> frozenset[str]:
     """Return the names in a folder, or none if it cannot be listed."""
     try:
-        return frozenset(os.listdir(folder))  # noqa: PTH208
+        return frozenset(os.listdir(folder))
     except OSError:
         return frozenset()

@@ -79,10 +79,11 @@ class Home:
         """Return the paths of an item, given its repository's key."""
         name = f"{item.kind}_{item.id}"
         database = f"{item.kind}_workflow_{item.id}.db"
+        root = self.root
         return ItemPaths(
-            checkpoint=self.root / "checkpoints" / repository / database,
-            record=self.root / "items" / repository / f"{name}.json",
-            lock=self.root / "locks" / repository / f"{name}.lock",
+            checkpoint=root.joinpath("checkpoints", repository, database),
+            record=root.joinpath("items", repository, f"{name}.json"),
+            lock=root.joinpath("locks", repository, f"{name}.lock"),
         )
 
     def worktree(self, repository: str, item: str) -> Path:

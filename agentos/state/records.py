@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agentos.errors import BadInput
 from agentos.item import Failure, Item, Outcome, State
-from agentos.state.files import read_regular, write_atomically
+from agentos.state.files import FilePath, read_regular, write_atomically
 from agentos.state.redaction import redact
 from agentos.state.wording import utc_now
 
@@ -112,7 +112,7 @@ def read_record(path: Path) -> ItemRecord | None:
         return None
 
 
-def write_record(path: Path, record: ItemRecord, temporary: Path) -> None:
+def write_record(path: Path, record: ItemRecord, temporary: FilePath) -> None:
     """Replace the record atomically."""
     data = asdict(record)
     for name, value in data.items():

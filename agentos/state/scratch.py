@@ -25,9 +25,12 @@ class Scratch:
         )
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
 
-    def fresh(self) -> Path:
-        """Return an unused path in the folder."""
-        return self.path / secrets.token_hex(8)
+    def fresh(self) -> str:
+        """Return an unused path in the folder.
+
+        It is a text: as a `Path`, each of these random names would be interned.
+        """
+        return f"{self.path}/{secrets.token_hex(8)}"
 
     def close(self) -> None:
         """Remove the folder."""

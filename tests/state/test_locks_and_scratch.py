@@ -99,9 +99,7 @@ def test_the_scratch_of_a_living_run_stays_and_that_of_a_dead_one_goes(
     tmp_path: Path,
 ) -> None:
     mine = scratch.Scratch(tmp_path)
-    make = (
-        f"own = scratch.Scratch(Path({str(tmp_path)!r})); own.fresh().write_text('x')"
-    )
+    make = f"own = scratch.Scratch(Path({str(tmp_path)!r})); Path(own.fresh()).write_text('x')"
     with hold_elsewhere(HOLD.format(module="scratch", make=make)) as other:
         scratch.sweep(tmp_path)
         assert len(list(tmp_path.iterdir())) == 2

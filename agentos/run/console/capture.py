@@ -159,8 +159,11 @@ class Captures:
     def add(self, capture: Capture) -> None:
         """Register an open capture."""
         with self.lock:
+            is_first = not self.open
             self.open.add(capture)
-        self.wake()
+        # With others open, the thread looks often enough by itself.
+        if is_first:
+            self.wake()
 
     def wake(self) -> None:
         """Wake the thread, so that it looks at its deadlines again."""

@@ -217,7 +217,7 @@ class ProcessWorkers:
 
     async def _start_server(self) -> ForkServer:
         self._server = ForkServer.start(
-            self._environ, self._log, self._scratch.fresh(), self._kind
+            self._environ, self._log, Path(self._scratch.fresh()), self._kind
         )
         return self._server
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from agentos.errors import CheckpointCorrupt
 from agentos.state.databases import FRESH, companions, digest_row, set_aside
-from agentos.state.files import write_new
+from agentos.state.files import FilePath, remove_file, write_new
 
 _TABLES = {
     "checkpoints": (
@@ -211,10 +211,10 @@ def input_of(path: Path) -> str | None:
         return None
 
 
-def discard(path: Path) -> None:
+def discard(path: FilePath) -> None:
     """Remove a checkpoint and its companion files."""
     for file in companions(path):
-        file.unlink(missing_ok=True)
+        remove_file(file)
 
 
 def _verify(connection: sqlite3.Connection) -> str | None:
