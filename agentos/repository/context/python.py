@@ -22,7 +22,7 @@ _LONG_TEXT = 60
 _SHORT_TEXT = _LONG_TEXT - len("...")
 _MANY_LINES = 6
 _MAX_DECORATORS = 4
-_UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 """What the parser raises for source that is wrong, has NUL bytes or is too nested."""
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -43,10 +43,10 @@ def python_map(text: str, own: _Packages = frozenset()) -> str:
     rows = text.split("\n")
     outline = _Outline(rows, own)
     try:
-        module = _parse(text)
+        module = parse_source(text)
         found = outline.lines_of(module)
         lines = list(found)
-    except _UNPARSABLE:
+    except UNPARSABLE:
         return outline_python(text)
     first = lines[:MAX_LINES]
     shown = [shorten(line, LINE_LIMIT) for line in first]
@@ -57,7 +57,7 @@ def python_map(text: str, own: _Packages = frozenset()) -> str:
     return "\n".join(shown)
 
 
-def _parse(text: str) -> ast.Module:
+def parse_source(text: str) -> ast.Module:
     """Parse source without warnings about it, such as those about old escapes."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -84,11 +84,11 @@ class _Outline:
         if distinct:
             used = ", ".join(distinct)
             yield f"# uses {used}"
-        for node in _unfold(body):
+        for node in unfold(body):
             yield from self._statement(node, 0)
 
     def _own_imports(self, body: _Statements) -> _Lines:
-        for node in _unfold(body):
+        for node in unfold(body):
             if isinstance(node, ast.Import):
                 for alias in node.names:
                     name = alias.name
@@ -154,7 +154,7 @@ class _Outline:
         if depth == MAX_NESTING:
             return
         inside = depth + 1
-        body = _unfold(node.body)
+        body = unfold(node.body)
         for part in body:
             for line in self._statement(part, inside):
                 yield f"    {line}"
@@ -279,7 +279,7 @@ class _Outline:
         return shown.decode("utf-8", "replace")
 
 
-def _unfold(body: _Statements) -> _Statements:
+def unfold(body: _Statements) -> _Statements:
     """Yield statements, also those under a condition such as a check of the
     platform.
     """
