@@ -13,7 +13,7 @@ from agentos.documents.hazards import find_secrets, has_secret
 NAME_LIMIT = 240
 CUT = "\n(cut here)"
 WITHHELD = "(withheld: looks like a credential)"
-_MASK = "\N{CAPITULUM}"
+MASK = "\N{CAPITULUM}"
 """One character, so that no cut splits it; printable, so that no outline escapes it."""
 _BACKTICKS = re.compile("`{3,}")
 _LONGEST_FENCE = 32
@@ -75,18 +75,18 @@ def mask_secrets(name: str, text: str) -> str | None:
     masked = _mask(text)
     has_ending = "." in name.rpartition("/")[2]
     if not has_ending or name.casefold().endswith(_SETTINGS):
-        masked = _ASSIGNED.sub(rf"\1{_MASK}", masked)
+        masked = _ASSIGNED.sub(rf"\1{MASK}", masked)
     return masked
 
 
 def withhold_masked(text: str) -> str:
     """Replace each line that has a mask, or needs one, by a remark."""
     masked = _mask(text)
-    if _MASK not in masked:
+    if MASK not in masked:
         return text
     lines = masked.split("\n")
     for index, line in enumerate(lines):
-        if _MASK in line:
+        if MASK in line:
             lines[index] = WITHHELD
     return "\n".join(lines)
 
@@ -98,7 +98,7 @@ def _mask(text: str) -> str:
         parts.append(text[position:begin])
         # Each line of a credential needs a mask of its own.
         line_ends = text.count("\n", begin, end)
-        parts.append(_MASK + f"\n{_MASK}" * line_ends)
+        parts.append(MASK + f"\n{MASK}" * line_ends)
         position = end
     parts.append(text[position:])
     return "".join(parts)

@@ -1,17 +1,25 @@
-"""Answer what a model asks to see of a repository, from one snapshot and read-only."""
+"""Answer what a model asks to see of a repository, from one snapshot and read-only.
 
-from agentos.repository.look.asking import Look, Problem, parse_looks
+    snapshot = record_snapshot(repository, own_documents)
+    looker = Looker(repository, snapshot)
+    lines = looks_in(answer_of_the_model)
+    if lines is not None:
+        shown = looker.answer(lines, turn=1).text
+
+What is shown is hostile text: the caller delimits it like all material.
+"""
+
+from agentos.repository.look.asking import VERBS, looks_in
 from agentos.repository.look.looker import LookAnswer, Looker, LookLimits
-from agentos.repository.look.snapshot import FileRecord, Snapshot, take_snapshot
+from agentos.repository.look.snapshot import FileRecord, Snapshot, record_snapshot
 
 __all__ = [
+    "VERBS",
     "FileRecord",
-    "Look",
     "LookAnswer",
     "LookLimits",
     "Looker",
-    "Problem",
     "Snapshot",
-    "parse_looks",
-    "take_snapshot",
+    "looks_in",
+    "record_snapshot",
 ]

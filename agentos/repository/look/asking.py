@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from agentos.documents.markdown import LineKind, scan
+from agentos.state.redaction import redact
 
 VERBS = {
     "outline": "outline PATH",
-    "read": "read PATH [120-220,300-340]",
+    "read": "read PATH 120-220,300-340",
     "search": "search TEXT [PATH]",
     "symbol": "symbol NAME",
     "tests": "tests NAME",
     "history": "history PATH",
 }
-LONGEST_LINE = 1_000
+INFO = ("look", "looks")
+_LONGEST_LINE = 1_000
 _SHOWN = 120
 _MOST_RANGES = 20
-_MOST_DIGITS = 9
-_RANGES = re.compile(r"-?[0-9]+(?:--?[0-9]+)?(?:,-?[0-9]+(?:--?[0-9]+)?)*\Z")
-_RANGE = re.compile(r"(-?[0-9]+)(?:-(-?[0-9]+))?\Z")
 _QUOTES = "\"'`"
+_MARKER = re.compile(r"(?:(?:[-*+>$\u2022]|\(?[0-9]{1,3}[.):])[ \t]+)+")
+_TO = r"(?:[ \t]*[-\u2013:][ \t]*|[ \t]+to[ \t]+|[ \t]+)"
+_RANGE = rf"L?[0-9]{{1,9}}(?:{_TO}L?[0-9]{{1,9}})?"
+_READ = re.compile(
+    rf"(?P<path>.+?)[ \t:]+(?P<ranges>{_RANGE}(?:[ \t]*,[ \t]*{_RANGE})*)"
+)
+_NUMBER = re.compile("[0-9]+")
 
 Range = tuple[int, int]
 
@@ -29,130 +37,133 @@ Range = tuple[int, int]
 class Look:
     """One thing that a model asks to see."""
 
-    verb: str
-    target: str
+    line: str
+    """The line as it was written, fit to be shown."""
+    verb: str = ""
+    target: str = ""
     """A path, a name, or the text to search for."""
     ranges: tuple[Range, ...] = ()
-    is_quoted: bool = False
-    """Whether the text was in quotes; then what follows it can only be a path."""
     place: str = ""
-    """The path after a quoted text."""
+    """Where to search, if the text was in quotes."""
+    is_quoted: bool = False
+    """Whether a path after the text was told from it by quotes."""
+    problem: str = ""
+    """Why this asks for nothing that can be shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A line that asks for nothing that can be shown, and why."""
+def looks_in(text: str) -> tuple[str, ...] | None:
+    """Return the lines of the fenced blocks `look` in an answer, None without any."""
+    found: list[str] = []
+    has_block = False
+    is_inside = False
+    for line in scan(text):
+        if line.kind is LineKind.FENCE:
+            info = line.info.casefold().strip(" \t:.")
+            is_inside = not is_inside and info in INFO
+            has_block = has_block or is_inside
+        elif line.kind is not LineKind.CODE:
+            is_inside = False
+        elif is_inside and line.text.strip():
+            found.append(line.text.strip())
+    if not has_block:
+        return None
+    return tuple(found)
 
-    line: str
-    reason: str
 
-
-def parse_looks(lines: Sequence[str]) -> list[Look | Problem]:
-    """Return what each line asks for; blank lines ask for nothing."""
-    found = []
-    for line in lines:
-        asked = line.strip()
-        if asked:
-            found.append(_parse(asked))
-    return found
+def parse_looks(lines: Iterable[str]) -> list[Look]:
+    """Return what the lines ask for; blank lines and comments ask for nothing."""
+    looks = []
+    for entry in lines:
+        for line in entry.splitlines():
+            plain = _strip_markers(line)
+            if plain and not plain.startswith("#"):
+                looks.append(_parse(plain))
+    return looks
 
 
 def show_line(text: str) -> str:
-    """Return untrusted text on one line, shortened."""
+    """Return untrusted text on one line, short and without keys."""
     characters = []
     for character in text[:_SHOWN]:
-        if character.isprintable():
-            characters.append(character)
-        else:
-            characters.append("?")
+        if not character.isprintable():
+            character = "?"
+        characters.append(character)
     shown = "".join(characters)
     if len(text) > _SHOWN:
         shown += "..."
-    return shown
+    return redact(shown)
 
 
-def _parse(line: str) -> Look | Problem:
+def _strip_markers(line: str) -> str:
+    """Return a line without the bullets, numbers and quotes that models add."""
+    plain = line.strip()
+    marker = _MARKER.match(plain)
+    if marker:
+        plain = plain[marker.end() :]
+    return _unquote(plain)
+
+
+def _parse(line: str) -> Look:
     shown = show_line(line)
-    if len(line) > LONGEST_LINE:
-        return Problem(shown, f"a look has at most {LONGEST_LINE:,} characters")
+    if len(line) > _LONGEST_LINE:
+        return Look(shown, problem=f"longer than {_LONGEST_LINE:,} characters")
     if "\0" in line:
-        return Problem(shown, "has a NUL character; leave it out")
-    words = line.split(None, 1)
-    verb = words[0].casefold()
+        return Look(shown, problem="has a NUL character; leave it out")
+    word, _, rest = line.partition(" ")
+    verb = word.strip("*_:`").casefold()
     if verb not in VERBS:
         forms = "; ".join(VERBS.values())
-        return Problem(shown, f"no such look; the looks are: {forms}")
-    rest = ""
-    if len(words) > 1:
-        rest = words[1].strip()
-    if not rest:
-        return Problem(shown, f"incomplete; write {VERBS[verb]}")
+        return Look(shown, problem=f"no such look; the looks are: {forms}")
+    rest = rest.strip()
+    look = Look(shown, verb, _unquote(rest))
     if verb == "read":
-        return _parse_read(rest, shown)
-    if verb == "search":
-        return _parse_search(rest, shown)
-    target = _unquote(rest)
-    if not target:
-        return Problem(shown, f"incomplete; write {VERBS[verb]}")
-    return Look(verb, target)
+        look = _parse_read(rest, shown)
+    elif verb == "search":
+        look = _parse_search(rest, shown)
+    if not look.target and not look.problem:
+        return Look(shown, problem=f"incomplete; write {VERBS[verb]}")
+    return look
 
 
-def _parse_read(rest: str, shown: str) -> Look | Problem:
-    path, _, last = rest.rpartition(" ")
-    if not path or not _RANGES.match(last):
-        target = _unquote(rest)
-        if not target:
-            return Problem(shown, f"incomplete; write {VERBS['read']}")
-        return Look("read", target)
-    target = _unquote(path.strip())
-    parts = last.split(",")
-    if not target:
-        return Problem(shown, f"incomplete; write {VERBS['read']}")
-    if len(parts) > _MOST_RANGES:
-        return Problem(shown, f"asks for more than {_MOST_RANGES} ranges of lines")
-    ranges = []
-    for part in parts:
-        found = _read_range(part)
-        if isinstance(found, str):
-            return Problem(shown, found)
-        ranges.append(found)
-    return Look("read", target, tuple(ranges))
-
-
-def _read_range(part: str) -> Range | str:
-    """Return the first and the last line, or what is wrong with them."""
-    match = _RANGE.match(part)
+def _parse_read(rest: str, shown: str) -> Look:
+    match = _READ.fullmatch(rest)
     if match is None:
-        return f"{part}: is no range of lines; write 120-220"
-    begin = match[1]
-    end = match[2] or begin
-    if max(len(begin), len(end)) > _MOST_DIGITS:
-        return "no file has that many lines"
-    first = int(begin)
-    last = int(end)
-    if first < 1 or last < 1:
-        return f"{part}: lines are counted from 1"
-    if last < first:
-        return f"{part}: ends before it begins; write {last}-{first}"
-    return first, last
+        return Look(shown, "read", _unquote(rest))
+    ranges = []
+    for part in match["ranges"].split(","):
+        numbers = [int(digits) for digits in _NUMBER.findall(part)]
+        first = numbers[0]
+        last = numbers[-1]
+        if first < 1:
+            return Look(shown, problem="lines are counted from 1")
+        if last < first:
+            problem = f"ends before it begins; write {last}-{first}"
+            return Look(shown, problem=problem)
+        ranges.append((first, last))
+    if len(ranges) > _MOST_RANGES:
+        return Look(shown, problem=f"more than {_MOST_RANGES} ranges of lines")
+    return Look(shown, "read", _unquote(match["path"]), tuple(ranges))
 
 
-def _parse_search(rest: str, shown: str) -> Look | Problem:
-    quote = rest[0]
-    end = rest.rfind(quote)
-    is_quoted = quote in _QUOTES and end > 0 and rest[end + 1 : end + 2] in ("", " ")
-    text = rest
-    place = ""
-    if is_quoted:
-        text = rest[1:end]
-        place = rest[end + 1 :].strip()
-    if not text.strip():
-        return Problem(shown, f"an empty search finds nothing; write {VERBS['search']}")
-    return Look("search", text, is_quoted=is_quoted, place=place)
+def _parse_search(rest: str, shown: str) -> Look:
+    quote = rest[:1]
+    if not quote or quote not in _QUOTES:
+        return Look(shown, "search", rest)
+    for end in range(1, len(rest)):
+        is_end = rest[end] == quote and rest[end + 1 : end + 2] in ("", " ")
+        place = _unquote(rest[end + 1 :])
+        # The text may have quotes inside; a path has none.
+        if is_end and quote not in place:
+            text = rest[1:end]
+            if text.isspace():
+                text = ""
+            return Look(shown, "search", text, place=place, is_quoted=True)
+    return Look(shown, "search", rest)
 
 
 def _unquote(text: str) -> str:
-    is_quoted = len(text) > 1 and text[0] == text[-1] and text[0] in _QUOTES
-    if is_quoted:
-        return text[1:-1].strip()
-    return text
+    stripped = text.strip()
+    is_quoted = len(stripped) > 1 and stripped[0] == stripped[-1]
+    if is_quoted and stripped[0] in _QUOTES:
+        return stripped[1:-1].strip()
+    return stripped

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from agentos.documents.markdown import scan
 from agentos.repository.context.python import (
     PARSE_LIMIT,
     UNPARSABLE,
@@ -17,8 +18,8 @@ from agentos.repository.context.python import (
 _DEEPEST = 6
 _MOST_LINES = 100_000
 _LONGEST_LINE = 1_000
-_HEADING = re.compile(r"(#{1,6})[ \t]+\S")
-_FENCE = re.compile(r"[ \t]{0,3}(`{3,}|~{3,})")
+_LONGEST_MARKDOWN = 500_000
+_UNDERLINE = re.compile(r"""([-=~^"'+*#.:_])\1{2,200}""")
 _SECTION = re.compile(r"\[{1,2}([^\]\[]{1,200})\]{1,2}")
 _DEFINITION = re.compile(
     r"(?P<indent>[ \t]{0,24})"
@@ -31,8 +32,11 @@ _DEFINITION = re.compile(
 _SECTIONED = (".toml", ".ini", ".cfg")
 _PYTHON = (".py", ".pyi")
 _MARKDOWN = (".md", ".markdown")
+_UNDERLINED = (".rst", ".txt")
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
+_Start = tuple[str, int, int]
+"""A name, its line and its level: a definition whose end is not known yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +55,24 @@ class Definition:
 
 
 def find_definitions(path: str, text: str) -> list[Definition]:
-    """Return the definitions of a file in the order of their lines."""
+    """Return the definitions or headings of a file in the order of their lines."""
     lowered = path.casefold()
-    rows = text.split("\n")[:_MOST_LINES]
     if lowered.endswith(_PYTHON) and len(text) <= PARSE_LIMIT:
         try:
             module = parse_source(text)
             return list(_in_body(module.body, "", 0))
         except UNPARSABLE:
-            return _by_indent(rows)
+            pass
+    rows = text.split("\n")[:_MOST_LINES]
     if lowered.endswith(_MARKDOWN):
-        return _headings(rows)
-    if lowered.endswith(_SECTIONED):
-        return _sections(rows)
-    return _by_indent(rows)
+        found = _headings(text)
+    elif lowered.endswith(_UNDERLINED):
+        found = _underlined(rows)
+    elif lowered.endswith(_SECTIONED):
+        found = _sections(rows)
+    else:
+        found = _by_indent(rows)
+    return _with_ends(found, len(rows))
 
 
 def is_python(path: str) -> bool:
@@ -92,8 +100,13 @@ def _definition(
     name = f"{prefix}{node.name}"
     last = node.end_lineno or first
     yield Definition(name, first, last, node.lineno, depth)
-    if isinstance(node, ast.ClassDef) and depth < _DEEPEST:
-        yield from _in_body(node.body, f"{name}.", depth + 1)
+    if depth >= _DEEPEST:
+        return
+    body = list(unfold(node.body))
+    if not isinstance(node, ast.ClassDef):
+        # The variables of a function are no names that others could use.
+        body = [each for each in body if isinstance(each, ast.ClassDef | _Function)]
+    yield from _in_body(body, f"{name}.", depth + 1)
 
 
 def _assigned(
@@ -103,69 +116,83 @@ def _assigned(
     prefix: str,
     depth: int,
 ) -> Iterator[Definition]:
+    if isinstance(target, ast.Tuple | ast.List):
+        for part in target.elts:
+            yield from _assigned(node, part, None, prefix, depth)
     if not isinstance(target, ast.Name):
         return
     name = f"{prefix}{target.id}"
     last = node.end_lineno or node.lineno
     yield Definition(name, node.lineno, last, node.lineno, depth)
+    if isinstance(value, ast.Call) and value.args:
+        # A table may be wrapped, such as in `MappingProxyType`.
+        value = value.args[0]
     if isinstance(value, ast.Dict):
         yield from _entries(value, name, depth + 1)
 
 
 def _entries(table: ast.Dict, name: str, depth: int) -> Iterator[Definition]:
     for key, value in zip(table.keys, table.values, strict=True):
-        if not isinstance(key, ast.Constant):
+        if isinstance(key, ast.Constant):
+            shown = str(key.value)
+        elif isinstance(key, ast.Name | ast.Attribute):
+            shown = ast.unparse(key)
+        else:
             continue
-        if not isinstance(key.value, str):
-            continue
-        entry = f"{name}.{key.value}"
         last = value.end_lineno or value.lineno
+        entry = f"{name}.{shown}"
         yield Definition(entry, key.lineno, last, key.lineno, depth, is_entry=True)
 
 
-def _headings(rows: Sequence[str]) -> list[Definition]:
-    """Return the headings of Markdown outside code; each lasts until the next one of
-    its level or above.
-    """
+def _headings(text: str) -> list[_Start]:
+    if len(text) > _LONGEST_MARKDOWN:
+        return []
     found = []
-    fence = ""
+    for line in scan(text):
+        if line.level:
+            found.append((line.text.strip("# \t"), line.number, line.level))
+    return found
+
+
+def _underlined(rows: Sequence[str]) -> list[_Start]:
+    """Return the titles of reStructuredText; levels are as they first occur."""
+    found = []
+    levels: dict[str, int] = {}
+    title = ""
     for number, row in enumerate(rows, 1):
-        mark = _FENCE.match(row)
-        if mark and not fence:
-            fence = mark[1]
-        elif mark and mark[1].startswith(fence):
-            fence = ""
-        heading = _HEADING.match(row)
-        if heading and not fence:
-            level = len(heading[1])
-            found.append((row.strip("# \t"), number, level))
-    return _with_ends(found, len(rows))
+        line = row.rstrip()
+        is_rule = _UNDERLINE.fullmatch(line) is not None
+        if is_rule and title and len(line) >= len(title):
+            level = levels.setdefault(line[0], len(levels))
+            found.append((title.strip(), number - 1, level))
+        title = "" if is_rule else line
+    return found
 
 
-def _sections(rows: Sequence[str]) -> list[Definition]:
+def _sections(rows: Sequence[str]) -> list[_Start]:
     found = []
     for number, row in enumerate(rows, 1):
         section = _SECTION.match(row)
         if section:
             found.append((section[1], number, 1))
-    return _with_ends(found, len(rows))
+    return found
 
 
-def _by_indent(rows: Sequence[str]) -> list[Definition]:
-    """Return the lines that look like definitions in some language; each lasts until
-    the next one that is not indented more.
-    """
+def _by_indent(rows: Sequence[str]) -> list[_Start]:
+    """Return the lines that look like definitions in some language."""
     found = []
     for number, row in enumerate(rows, 1):
         match = _DEFINITION.match(row[:_LONGEST_LINE])
         if match:
             indent = len(match["indent"].expandtabs(4))
             found.append((match["name"], number, indent))
-    return _with_ends(found, len(rows))
+    return found
 
 
-def _with_ends(found: Sequence[tuple[str, int, int]], total: int) -> list[Definition]:
-    """Return definitions that end where the next one of their level begins."""
+def _with_ends(found: Sequence[_Start], total: int) -> list[Definition]:
+    """Return definitions, each of which ends where the next one of its level or above
+    begins.
+    """
     ends = [total] * len(found)
     depths = [0] * len(found)
     around: list[int] = []

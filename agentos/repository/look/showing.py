@@ -8,17 +8,22 @@ from agentos.repository.look.asking import Range
 from agentos.state.wording import count
 
 _LONGEST_LINE = 600
-GAP = "  ..."
+_GAP = "  ..."
 
 
 def number_lines(lines: Sequence[str], ranges: Iterable[Range]) -> list[str]:
-    """Return the lines of some ranges with their numbers, and a mark at each gap."""
+    """Return the lines of some ranges with their numbers, and a mark at each gap.
+
+    The number stands before every line, so that no line of a file can be taken for
+    one of the answer.
+    """
     shown: list[str] = []
     for first, last in ranges:
         if shown:
-            shown.append(GAP)
+            shown.append(_GAP)
         for number in range(first, min(last, len(lines)) + 1):
-            shown.append(f"{number:5}  {shorten(lines[number - 1])}")
+            line = shorten(lines[number - 1])
+            shown.append(f"{number:5}  {line}")
     return shown
 
 
@@ -47,18 +52,17 @@ def fit(rows: Sequence[str], limit: int) -> str:
     text = "\n".join(rows)
     if len(text) <= limit:
         return text
-    longest_remark = len(_cut(len(rows)))
-    left = limit - longest_remark
-    kept = []
+    left = limit - len(_describe_cut(len(rows)))
+    kept: list[str] = []
     for row in rows:
         left -= len(row) + 1
         if left < 0:
             break
         kept.append(row)
-    remark = _cut(len(rows) - len(kept))
+    remark = _describe_cut(len(rows) - len(kept))
     return "\n".join([*kept, remark])
 
 
-def _cut(missing: int) -> str:
-    noun = count(missing, "more line")
-    return f"cut, {noun}"
+def _describe_cut(missing: int) -> str:
+    lines = count(missing, "more line")
+    return f"cut, {lines}"

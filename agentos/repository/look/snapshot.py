@@ -1,9 +1,15 @@
-"""Record which files a repository has when an item begins, and what is in them."""
+"""Record which files a repository has when an item begins, and what is in them.
+
+A snapshot is small, so that it can be kept with an item: the commit that was checked
+out, and the files that differ from it. The text of those is kept too, up to a limit,
+because git cannot give it back after another change.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+import os
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,94 +18,166 @@ from agentos.repository.context.exclusion import is_left_out
 from agentos.repository.context.listing import list_files
 from agentos.repository.git.repository import find_repository, resolve_commit
 from agentos.repository.git.run import GitError
-from agentos.repository.look.opening import READ_LIMIT, FileRefused, Opened, open_files
+from agentos.repository.git.storing import list_tree
+from agentos.repository.look.opening import FileData, FileRefused, read_file
+from agentos.repository.look.texts import read_text
 
-_HASHED_BYTES = 500_000_000
-_WHOLE_ID = {"sha1": 40, "sha256": 64}
+NO_GIT = (BadInput, GitError, OSError)
+"""What is raised for a folder without a usable repository."""
+_HASHES = ("sha1", "sha256")
+_KEPT_CHARACTERS = 200_000
+_FILE_MODES = ("100644", "100755")
 
 
 @dataclass(frozen=True, slots=True)
 class FileRecord:
-    """One file as it was: its content is the id that git gives to it, empty if it was
-    too large.
-    """
+    """One file as it was."""
 
     path: str
-    size: int
-    content: str
+    size: int = 0
+    content: str = ""
+    """The id that git gives to this content; of a large file, to its beginning."""
+    text: str | None = None
+    """Its text without secrets, None if git has it or it is too long to be kept."""
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The files that may be shown, sorted; plain data for a checkpoint."""
+    """The files that may be shown; `agentos.plain_data` converts it to JSON."""
 
     head: str
-    """The commit that was checked out, empty without git."""
+    """The commit that was checked out, empty without git or commits."""
     hashing: str
-    files: tuple[FileRecord, ...]
-    is_cut: bool = False
+    own_documents: tuple[str, ...]
+    """Files and folders of the item itself, which it is not shown."""
+    changed: tuple[FileRecord, ...]
+    """The files that are not as in the commit."""
+    missing: tuple[str, ...]
+    """The files of the commit that were not there, or not as ordinary files."""
+    last: str = ""
+    """The last file that was listed, if there were too many."""
 
 
-def take_snapshot(root: Path) -> Snapshot:
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """The files of a commit that may be shown, with the ids of their content."""
+
+    files: Mapping[str, str]
+    others: Mapping[str, str]
+    """What is no file, and what it is."""
+
+
+def record_snapshot(repository: Path, own_documents: Collection[str] = ()) -> Snapshot:
     """Record the files that git tracks or does not ignore; without git, those of a
     bounded walk.
     """
-    head, hashing = _find_head(root)
-    listing = list_files(root)
-    names = filter(_is_shown, listing.names)
-    with open_files(root) as files:
-        records = tuple(_record(files, names, hashing))
-    return Snapshot(head, hashing, records, listing.is_cut)
+    own = tuple(sorted(path.strip("/") for path in own_documents))
+    head, hashing = _find_head(repository)
+    listing = list_files(repository)
+    last = ""
+    if listing.is_cut:
+        last = listing.names[-1]
+    empty = Snapshot(head, hashing, own, (), (), last)
+    committed = read_commit(repository, empty).files
+    changed = []
+    missing = set(committed)
+    room = _KEPT_CHARACTERS
+    for name in listing.names:
+        if not is_shown(name, own):
+            continue
+        try:
+            data = read_file(repository, name)
+        except FileRefused:
+            continue
+        missing.discard(name)
+        content = content_id(data, hashing)
+        if committed.get(name) != content:
+            record = _keep(name, data, content, room)
+            room -= len(record.text or "")
+            changed.append(record)
+    return Snapshot(head, hashing, own, tuple(changed), tuple(sorted(missing)), last)
 
 
-def content_id(data: bytes, hashing: str) -> str:
-    """Return the id that git gives to a file with this content."""
-    digest = hashlib.new(hashing, b"blob %d\0" % len(data), usedforsecurity=False)
-    digest.update(data)
+def read_commit(repository: Path, snapshot: Snapshot) -> Commit:
+    """Return the files of a snapshot's commit, none without git."""
+    files: dict[str, str] = {}
+    others: dict[str, str] = {}
+    if not snapshot.head:
+        return Commit(files, others)
+    found = find_repository(repository)
+    for data, entry in list_tree(found.git(), snapshot.head).items():
+        path = os.fsdecode(data)
+        name = path.removeprefix(found.prefix)
+        is_outside = not path.startswith(found.prefix)
+        if is_outside or not is_shown(name, snapshot.own_documents):
+            continue
+        if snapshot.last and name > snapshot.last:
+            continue
+        if entry.mode in _FILE_MODES:
+            files[name] = entry.content
+        elif entry.mode == "120000":
+            others[name] = "a link"
+        else:
+            others[name] = "a submodule"
+    return Commit(files, others)
+
+
+def content_id(data: FileData, hashing: str) -> str:
+    """Return the id that git gives to this content."""
+    digest = hashlib.new(hashing, usedforsecurity=False)
+    digest.update(b"blob %d\0" % data.size)
+    digest.update(data.data)
     return digest.hexdigest()
 
 
-def _find_head(root: Path) -> tuple[str, str]:
-    try:
-        repository = find_repository(root)
-    except (BadInput, GitError, OSError):
-        return "", "sha1"
-    hashing = repository.object_format
-    if hashing not in _WHOLE_ID:
-        return "", "sha1"
-    try:
-        return resolve_commit(repository.git()), hashing
-    except (BadInput, GitError, OSError):
-        return "", hashing
-
-
-def _is_shown(name: str) -> bool:
+def is_shown(name: str, own_documents: Collection[str]) -> bool:
+    """Tell whether a file may be shown, by its name."""
     try:
         name.encode()
     except UnicodeEncodeError:
-        # Such a name cannot be written into a checkpoint.
+        # Such a name cannot be written as JSON, nor into a prompt.
         return False
-    return not is_left_out(name) and not is_copy(name)
+    if is_left_out(name) or is_copy(name):
+        return False
+    return not is_own(name, own_documents)
 
 
 def is_copy(name: str) -> bool:
-    """Tell whether a file repeats what others say, as the metadata of a package does."""
-    folders, _, base = name.rpartition("/")
-    if base == "PKG-INFO":
+    """Tell whether a file repeats others, as the metadata of a package does."""
+    parts = name.split("/")
+    if parts[-1] == "PKG-INFO":
         return True
-    return any(part.endswith(".egg-info") for part in name.split("/"))
+    return any(part.endswith(".egg-info") for part in parts)
 
 
-def _record(files: Opened, names: Iterator[str], hashing: str) -> Iterator[FileRecord]:
-    left = _HASHED_BYTES
-    for name in names:
-        try:
-            found = files.read(name)
-        except (FileRefused, OSError):
-            continue
-        content = ""
-        is_whole = found.size <= READ_LIMIT
-        if is_whole and left > 0:
-            content = content_id(found.data, hashing)
-            left -= found.size
-        yield FileRecord(name, found.size, content)
+def is_own(name: str, own_documents: Collection[str]) -> bool:
+    """Tell whether a file belongs to the item itself."""
+    for own in own_documents:
+        if name == own or name.startswith(f"{own}/"):
+            return True
+    return False
+
+
+def _find_head(repository: Path) -> tuple[str, str]:
+    """Return the commit that is checked out, and how git hashes."""
+    hashing = "sha1"
+    try:
+        found = find_repository(repository)
+        if found.object_format not in _HASHES:
+            return "", hashing
+        hashing = found.object_format
+        return resolve_commit(found.git()), hashing
+    except NO_GIT:
+        return "", hashing
+
+
+def _keep(name: str, data: FileData, content: str, room: int) -> FileRecord:
+    bare = FileRecord(name, data.size, content)
+    try:
+        text = read_text(name, data)
+    except FileRefused:
+        return bare
+    if len(text.source) > room:
+        return bare
+    return FileRecord(name, data.size, content, text.source, text.notes)
