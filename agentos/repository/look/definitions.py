@@ -63,7 +63,7 @@ def find_definitions(path: str, text: str) -> list[Definition]:
             return list(_in_body(module.body, "", 0))
         except UNPARSABLE:
             pass
-    rows = text.split("\n")[:_MOST_LINES]
+    rows = text.removesuffix("\n").split("\n")[:_MOST_LINES]
     if lowered.endswith(_MARKDOWN):
         found = _headings(text)
     elif lowered.endswith(_UNDERLINED):
@@ -149,8 +149,9 @@ def _headings(text: str) -> list[_Start]:
         return []
     found = []
     for line in scan(text):
+        title = line.text.strip("# \t")
         if line.level:
-            found.append((line.text.strip("# \t"), line.number, line.level))
+            found.append((title, line.number, line.level))
     return found
 
 

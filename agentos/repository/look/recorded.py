@@ -76,6 +76,13 @@ class RecordedFiles:
             return plain
         raise FileRefused(self._explain(plain))
 
+    def find_any(self, path: str) -> str:
+        """Return the path of a file or of a folder with files to show."""
+        plain = _normalize(path)
+        if plain != "." and self.below(plain):
+            return plain
+        return self.find(path)
+
     def below(self, path: str) -> list[str]:
         """Return the file at a path, or the files of the folder there."""
         plain = _normalize(path)

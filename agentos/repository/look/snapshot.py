@@ -153,10 +153,8 @@ def is_copy(name: str) -> bool:
 
 def is_own(name: str, own_documents: Collection[str]) -> bool:
     """Tell whether a file belongs to the item itself."""
-    for own in own_documents:
-        if name == own or name.startswith(f"{own}/"):
-            return True
-    return False
+    path = f"{name}/"
+    return any(path.startswith(f"{own}/") for own in own_documents)
 
 
 def _find_head(repository: Path) -> tuple[str, str]:
