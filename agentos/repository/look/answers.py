@@ -62,7 +62,10 @@ def _outline(files: RecordedFiles, target: str) -> Rows:
         shown = shorten(line.strip())
         indent = "  " * definition.depth
         place = f"{definition.first}-{definition.last}"
-        rows.append(f"{place:>11}  {indent}{shown}")
+        row = f"{place:>11}  {indent}{shown}"
+        # Names that one statement assigns are one row.
+        if row not in rows[-1:]:
+            rows.append(row)
     total = count(len(text.lines), "line")
     head = f"definitions and headings: {len(rows)}, in {total}{text.remark}"
     return [head, *rows]
