@@ -63,8 +63,8 @@ def _hide_secrets(path: str, text: str) -> str:
     masked = mask_secrets(path, text)
     if masked is None:
         # It has a private key, whose lines cannot be told from others.
-        line_ends = text.count("\n")
-        return MASK + f"\n{MASK}" * line_ends
+        rows = text.removesuffix("\n").split("\n")
+        return "\n".join(MASK for _ in rows)
     if redact(f"{masked}\n") == f"{masked}\n":
         return masked
     rows = masked.split("\n")
