@@ -58,16 +58,17 @@ def looks_in(text: str) -> tuple[str, ...] | None:
     is_inside = False
     for line in scan(text):
         if line.kind is LineKind.FENCE:
-            info = line.info.casefold().strip(" \t:.")
-            is_inside = not is_inside and info in INFO
+            info = line.info.casefold()
+            is_look = info.strip(" \t:.") in INFO
+            is_inside = is_look and not is_inside
             has_block = has_block or is_inside
         elif line.kind is not LineKind.CODE:
             is_inside = False
-        elif is_inside and line.text.strip():
+        elif is_inside:
             found.append(line.text.strip())
     if not has_block:
         return None
-    return tuple(found)
+    return tuple(filter(None, found))
 
 
 def parse_looks(lines: Iterable[str]) -> list[Look]:
@@ -76,8 +77,12 @@ def parse_looks(lines: Iterable[str]) -> list[Look]:
     for entry in lines:
         for line in entry.splitlines():
             plain = _strip_markers(line)
-            if plain and not plain.startswith("#"):
-                looks.append(_parse(plain))
+            if not plain:
+                continue
+            if plain.startswith("#"):
+                continue
+            look = _parse(plain)
+            looks.append(look)
     return looks
 
 
@@ -131,9 +136,9 @@ def _parse_read(rest: str, shown: str) -> Look:
         return Look(shown, "read", _unquote(rest))
     ranges = []
     for part in match["ranges"].split(","):
-        numbers = [int(digits) for digits in _NUMBER.findall(part)]
-        first = numbers[0]
-        last = numbers[-1]
+        numbers = _NUMBER.findall(part)
+        first = int(numbers[0])
+        last = int(numbers[-1])
         if first < 1:
             return Look(shown, problem="lines are counted from 1")
         if last < first:
@@ -142,28 +147,47 @@ def _parse_read(rest: str, shown: str) -> Look:
         ranges.append((first, last))
     if len(ranges) > _MOST_RANGES:
         return Look(shown, problem=f"more than {_MOST_RANGES} ranges of lines")
-    return Look(shown, "read", _unquote(match["path"]), tuple(ranges))
+    path = _unquote(match["path"])
+    return Look(
+        shown,
+        "read",
+        path,
+        tuple(ranges),
+    )
 
 
 def _parse_search(rest: str, shown: str) -> Look:
     quote = rest[:1]
     if not quote or quote not in _QUOTES:
         return Look(shown, "search", rest)
-    for end in range(1, len(rest)):
-        is_end = rest[end] == quote and rest[end + 1 : end + 2] in ("", " ")
-        place = _unquote(rest[end + 1 :])
+    opened = rest[1:]
+    for match in re.finditer(rf"{quote}(?: |\Z)", opened):
+        text = opened[: match.start()]
+        after = opened[match.end() :]
+        place = _unquote(after)
         # The text may have quotes inside; a path has none.
-        if is_end and quote not in place:
-            text = rest[1:end]
-            if text.isspace():
-                text = ""
-            return Look(shown, "search", text, place=place, is_quoted=True)
+        if quote in place:
+            continue
+        if text.isspace():
+            text = ""
+        return Look(
+            shown,
+            "search",
+            text,
+            place=place,
+            is_quoted=True,
+        )
     return Look(shown, "search", rest)
 
 
 def _unquote(text: str) -> str:
     stripped = text.strip()
-    is_quoted = len(stripped) > 1 and stripped[0] == stripped[-1]
-    if is_quoted and stripped[0] in _QUOTES:
-        return stripped[1:-1].strip()
-    return stripped
+    if len(stripped) < 2:
+        return stripped
+    quote = stripped[0]
+    if quote not in _QUOTES:
+        return stripped
+    if not stripped.endswith(quote):
+        return stripped
+    inside = stripped[1:-1]
+    return inside.strip()

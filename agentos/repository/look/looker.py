@@ -21,6 +21,7 @@ _LEAST_ROOM = 300
 _CLOSING = 1_000
 """What is kept for the last lines, which say what was not answered and what is left."""
 _MOST_NAMED = 5
+_BETWEEN = "\n\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +78,21 @@ class Looker:
             room = min(left - _CLOSING, limits.look_characters)
             if room < _LEAST_ROOM:
                 break
+            number = len(parts) + 1
+            title = f"look {number}: {look.line}"
             rows = self._rows(look)
-            part = fit([f"look {len(parts) + 1}: {look.line}", *rows], room)
+            part = fit([title, *rows], room)
             parts.append(part)
             summary.append(f"{look.line}: {rows[0]}")
-            left -= len(part) + len("\n\n")
-        parts += _name_unanswered(looks[len(parts) :], limits.looks)
+            left -= len(part)
+            left -= len(_BETWEEN)
+        unanswered = looks[len(parts) :]
+        parts += _name_unanswered(unanswered, limits.looks)
         if not looks:
             parts.append("Nothing was asked: write one look on each line.")
         parts.append(self._balance(left, turn))
-        return LookAnswer("\n\n".join(parts), tuple(summary))
+        text = _BETWEEN.join(parts)
+        return LookAnswer(text, tuple(summary))
 
     def find_quote(self, path: str, line: int, text: str) -> int | None:
         """Return the line at which a quoted text begins, None if the file has no such
@@ -94,7 +100,8 @@ class Looker:
         one nearest to `line` is meant.
         """
         try:
-            file = self._files.read(self._files.find(path))
+            found = self._files.find(path)
+            file = self._files.read(found)
         except FileRefused:
             return None
         return find_quote(file.lines, line, text)
@@ -117,9 +124,11 @@ class Looker:
         turns = limits.turns - turn
         if turns <= 0 or characters < _LEAST_ROOM:
             return "Nothing is left to look with: answer now."
+        more = count(turns, "turn")
+        looks = count(limits.looks, "look")
         return (
             f"Left: about {characters:,} of {limits.characters:,} characters,"
-            f" {count(turns, 'turn')} with up to {count(limits.looks, 'look')} each."
+            f" {more} with up to {looks} each."
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import filterfalse
 from pathlib import PurePosixPath
 
 from agentos.documents.changes import is_named_as_test
@@ -53,14 +54,16 @@ def find_symbol(files: RecordedFiles, target: str) -> Rows:
         if not name.word.search(file.source):
             continue
         matching = _matching(file, name.whole)
-        found += [_Found(file, definition) for definition in matching]
+        for definition in matching:
+            place = _Found(file, definition)
+            found.append(place)
         lines = _uses(file, name.use, matching)
         if _is_test_file(file.path):
             uses_in_tests += lines
         else:
             uses += lines
     # An entry of a table counts only where nothing else has the name.
-    others = [each for each in found if not each.definition.is_entry]
+    others = list(filterfalse(_is_entry, found))
     found = others or found
     total = count(len(found), "definition")
     head = f"{total} of {show_line(target)} in {scan}"
@@ -116,6 +119,10 @@ class _Found:
         return [head, *lines]
 
 
+def _is_entry(found: _Found) -> bool:
+    return found.definition.is_entry
+
+
 def _read_name(target: str) -> _Name:
     is_module = "/" in target or target.endswith(".py")
     whole = _ENTRY.sub(r".\1", target)
@@ -128,7 +135,12 @@ def _read_name(target: str) -> _Name:
     use = word
     if before:
         use = re.compile(rf"""[."']{last}(?!\w)""")
-    return _Name(whole, word, use, is_module)
+    return _Name(
+        whole,
+        word,
+        use,
+        is_module,
+    )
 
 
 def _matching(file: FileText, name: str) -> list[Definition]:
@@ -183,7 +195,9 @@ def _first(rows: Rows, most: int) -> Rows:
     if missing <= 0:
         return rows
     more = count(missing, "more line")
-    return [*rows[:most], f"cut, {more}"]
+    kept = rows[:most]
+    kept.append(f"cut, {more}")
+    return kept
 
 
 def _is_test_file(path: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import count as count_from
 
 from agentos.repository.look.asking import Range
 from agentos.state.wording import count
@@ -21,10 +22,14 @@ def number_lines(lines: Sequence[str], ranges: Iterable[Range]) -> list[str]:
     for first, last in ranges:
         if shown:
             shown.append(_GAP)
-        for number in range(first, min(last, len(lines)) + 1):
-            line = shorten(lines[number - 1])
-            shown.append(f"{number:5}  {line}")
+        part = lines[first - 1 : last]
+        shown += map(_number, count_from(first), part)
     return shown
+
+
+def _number(number: int, line: str) -> str:
+    short = shorten(line)
+    return f"{number:5}  {short}"
 
 
 def shorten(line: str) -> str:
@@ -32,18 +37,23 @@ def shorten(line: str) -> str:
     more = len(line) - _LONGEST_LINE
     if more <= 0:
         return line
-    return f"{line[:_LONGEST_LINE]} [cut, {more:,} more characters]"
+    kept = line[:_LONGEST_LINE]
+    return f"{kept} [cut, {more:,} more characters]"
 
 
 def merge(ranges: Iterable[Range]) -> list[Range]:
     """Return sorted ranges, of which no two touch."""
     merged: list[Range] = []
+    begin = 0
+    end = 0
     for first, last in sorted(ranges):
-        if merged and first <= merged[-1][1] + 1:
-            begin, end = merged.pop()
-            merged.append((begin, max(end, last)))
+        if merged and first <= end + 1:
+            merged.pop()
+            end = max(end, last)
         else:
-            merged.append((first, last))
+            begin = first
+            end = last
+        merged.append((begin, end))
     return merged
 
 
@@ -52,15 +62,19 @@ def fit(rows: Sequence[str], limit: int) -> str:
     text = "\n".join(rows)
     if len(text) <= limit:
         return text
-    left = limit - len(_describe_cut(len(rows)))
+    longest = _describe_cut(len(rows))
+    left = limit - len(longest)
     kept: list[str] = []
     for row in rows:
-        left -= len(row) + 1
+        left -= len(row)
+        left -= len("\n")
         if left < 0:
             break
         kept.append(row)
-    remark = _describe_cut(len(rows) - len(kept))
-    return "\n".join([*kept, remark])
+    missing = len(rows) - len(kept)
+    remark = _describe_cut(missing)
+    kept.append(remark)
+    return "\n".join(kept)
 
 
 def _describe_cut(missing: int) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,7 +72,7 @@ def record_snapshot(repository: Path, own_documents: Collection[str] = ()) -> Sn
     """Record the files that git tracks or does not ignore; without git, those of a
     bounded walk.
     """
-    own = tuple(sorted(path.strip("/") for path in own_documents))
+    own = _sorted(path.strip("/") for path in own_documents)
     head, hashing = _find_head(repository)
     listing = list_files(repository)
     last = ""
@@ -92,11 +92,20 @@ def record_snapshot(repository: Path, own_documents: Collection[str] = ()) -> Sn
             continue
         missing.discard(name)
         content = content_id(data, hashing)
-        if committed.get(name) != content:
-            record = _keep(name, data, content, room)
-            room -= len(record.text or "")
-            changed.append(record)
-    return Snapshot(head, hashing, own, tuple(changed), tuple(sorted(missing)), last)
+        if content == committed.get(name):
+            continue
+        record = _keep(name, data, content, room)
+        changed.append(record)
+        if record.text is not None:
+            room -= len(record.text)
+    return Snapshot(
+        head,
+        hashing,
+        own,
+        tuple(changed),
+        _sorted(missing),
+        last,
+    )
 
 
 def read_commit(repository: Path, snapshot: Snapshot) -> Commit:
@@ -106,11 +115,13 @@ def read_commit(repository: Path, snapshot: Snapshot) -> Commit:
     if not snapshot.head:
         return Commit(files, others)
     found = find_repository(repository)
-    for data, entry in list_tree(found.git(), snapshot.head).items():
+    git = found.git()
+    for data, entry in list_tree(git, snapshot.head).items():
         path = os.fsdecode(data)
+        if not path.startswith(found.prefix):
+            continue
         name = path.removeprefix(found.prefix)
-        is_outside = not path.startswith(found.prefix)
-        if is_outside or not is_shown(name, snapshot.own_documents):
+        if not is_shown(name, snapshot.own_documents):
             continue
         if snapshot.last and name > snapshot.last:
             continue
@@ -165,9 +176,14 @@ def _find_head(repository: Path) -> tuple[str, str]:
         if found.object_format not in _HASHES:
             return "", hashing
         hashing = found.object_format
-        return resolve_commit(found.git()), hashing
+        git = found.git()
+        return resolve_commit(git), hashing
     except NO_GIT:
         return "", hashing
+
+
+def _sorted(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(names))
 
 
 def _keep(name: str, data: FileData, content: str, room: int) -> FileRecord:
@@ -178,4 +194,10 @@ def _keep(name: str, data: FileData, content: str, room: int) -> FileRecord:
         return bare
     if len(text.source) > room:
         return bare
-    return FileRecord(name, data.size, content, text.source, text.notes)
+    return FileRecord(
+        name,
+        data.size,
+        content,
+        text.source,
+        text.notes,
+    )

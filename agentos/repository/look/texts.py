@@ -39,23 +39,36 @@ def read_text(path: str, data: FileData) -> FileText:
     """Decode a file and hide its secrets; raise `FileRefused` if it is not text."""
     notes = []
     if not data.is_whole:
-        shown = f"{len(data.data):,} of {data.size:,} bytes"
-        notes.append(f"a large file, of which only the first {shown} are read")
+        read = len(data.data)
+        notes.append(
+            f"a large file, of which only the first {read:,} of {data.size:,} bytes"
+            " are read"
+        )
     text, encoding = _decode(data.data)
     if encoding:
         notes.append(encoding)
     plain = text.replace("\r\n", "\n")
     source = _hide_secrets(path, plain)
-    return restore_text(path, source, tuple(notes))
+    return restore_text(
+        path,
+        source,
+        tuple(notes),
+    )
 
 
 def restore_text(path: str, source: str, notes: tuple[str, ...]) -> FileText:
     """Return the text of a file from its source without secrets."""
-    shown = _LINE_BREAKS.sub(" ", withhold_masked(source))
+    shown = withhold_masked(source)
+    shown = _LINE_BREAKS.sub(" ", shown)
     lines = shown.split("\n")
     if lines[-1] == "":
         lines.pop()
-    return FileText(path, source, tuple(lines), notes)
+    return FileText(
+        path,
+        source,
+        tuple(lines),
+        notes,
+    )
 
 
 def _hide_secrets(path: str, text: str) -> str:
@@ -65,10 +78,12 @@ def _hide_secrets(path: str, text: str) -> str:
         # It has a private key, whose lines cannot be told from others.
         rows = text.removesuffix("\n").split("\n")
         return "\n".join(MASK for _ in rows)
-    if redact(f"{masked}\n") == f"{masked}\n":
+    ended = f"{masked}\n"
+    if redact(ended) == ended:
         return masked
     rows = masked.split("\n")
     for index, row in enumerate(rows):
+        # Without a line end, the beginning of a secret would count too.
         ended = f"{row}\n"
         if redact(ended) != ended:
             rows[index] = MASK
