@@ -52,14 +52,15 @@ def answer_look(files: RecordedFiles, look: Look) -> Rows:
 def _outline(files: RecordedFiles, target: str) -> Rows:
     path = files.find(target)
     text = files.read(path)
-    rows = []
+    rows: Rows = []
     for definition in find_definitions(path, text.source):
         if definition.is_entry:
             continue
         if definition.line > len(text.lines):
             continue
-        line = text.lines[definition.line - 1]
-        shown = shorten(line.strip())
+        index = definition.line - 1
+        line = text.lines[index].strip()
+        shown = shorten(line)
         indent = "  " * definition.depth
         place = f"{definition.first}-{definition.last}"
         row = f"{place:>11}  {indent}{shown}"
@@ -91,7 +92,8 @@ def _read(files: RecordedFiles, look: Look) -> Rows:
         return [f"no such lines: it has {lines}{text.remark}"]
     shown = ", ".join(names)
     head = f"lines {shown} of {total}:{text.remark}"
-    return [head, *number_lines(text.lines, inside)]
+    rows = number_lines(text.lines, inside)
+    return [head, *rows]
 
 
 def _search(files: RecordedFiles, look: Look) -> Rows:
@@ -106,7 +108,8 @@ def _search(files: RecordedFiles, look: Look) -> Rows:
     if last != "." and files.below(last):
         return _search_in(files, words, last)
     rows = _search_in(files, text, "")
-    if "/" in last or _ENDING.search(last):
+    is_like_path = "/" in last or _ENDING.search(last)
+    if is_like_path:
         try:
             files.find(last)
         except FileRefused as error:
@@ -131,7 +134,8 @@ def _search_in(files: RecordedFiles, text: str, place: str) -> Rows:
         if shown:
             path = show_line(file.path)
             rows.append(f"in {path}:{file.remark}")
-            rows += number_lines(file.lines, _around(shown))
+            ranges = _around(shown)
+            rows += number_lines(file.lines, ranges)
         hits += len(numbers)
     total = count(hits, "hit")
     head = f"{total} in {scan}"
@@ -139,7 +143,8 @@ def _search_in(files: RecordedFiles, text: str, place: str) -> Rows:
         head += f"; the first {_MOST_HITS} are shown"
     named = [path for path in paths if wanted in path.casefold()]
     if named and not place:
-        listed = ", ".join(map(show_line, named[:_MOST_PATHS]))
+        first = map(show_line, named[:_MOST_PATHS])
+        listed = ", ".join(first)
         total = count(len(named), "path")
         rows.append(f"{total} with it: {listed}")
     return [head, *rows]
@@ -199,7 +204,9 @@ def _history(files: RecordedFiles, target: str) -> Rows:
         rows.append(f"{short} {shown}")
     if not rows:
         return ["0 commits: git does not track it yet"]
-    if len(rows) > _MOST_COMMITS:
-        return [f"the last {_MOST_COMMITS} commits:", *rows[:_MOST_COMMITS]]
     total = count(len(rows), "commit")
-    return [f"{total}, newest first:", *rows]
+    head = f"{total}, newest first:"
+    if len(rows) > _MOST_COMMITS:
+        rows.pop()
+        head = f"the last {_MOST_COMMITS} commits:"
+    return [head, *rows]

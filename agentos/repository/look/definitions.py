@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from agentos.documents.markdown import scan
@@ -60,10 +60,12 @@ def find_definitions(path: str, text: str) -> list[Definition]:
     if lowered.endswith(_PYTHON) and len(text) <= PARSE_LIMIT:
         try:
             module = parse_source(text)
-            return list(_in_body(module.body, "", 0))
+            found_in_tree = _in_body(module.body, "", 0)
+            return list(found_in_tree)
         except UNPARSABLE:
             pass
-    rows = text.removesuffix("\n").split("\n")[:_MOST_LINES]
+    whole = text.removesuffix("\n")
+    rows = whole.split("\n", _MOST_LINES)
     if lowered.endswith(_MARKDOWN):
         found = _headings(text)
     elif lowered.endswith(_UNDERLINED):
@@ -80,68 +82,103 @@ def is_python(path: str) -> bool:
     return path.casefold().endswith(_PYTHON)
 
 
-def _in_body(body: Sequence[ast.stmt], prefix: str, depth: int) -> Iterator[Definition]:
-    for node in unfold(body):
-        if isinstance(node, ast.ClassDef | _Function):
-            yield from _definition(node, prefix, depth)
-        elif isinstance(node, ast.Assign):
-            for target in node.targets:
-                yield from _assigned(node, target, node.value, prefix, depth)
-        elif isinstance(node, ast.AnnAssign):
-            yield from _assigned(node, node.target, node.value, prefix, depth)
-
-
-def _definition(
-    node: ast.ClassDef | _Function, prefix: str, depth: int
-) -> Iterator[Definition]:
-    first = node.lineno
-    for decorator in node.decorator_list:
-        first = min(first, decorator.lineno)
-    name = f"{prefix}{node.name}"
-    last = node.end_lineno or first
-    yield Definition(name, first, last, node.lineno, depth)
-    if depth >= _DEEPEST:
-        return
-    body = list(unfold(node.body))
-    if not isinstance(node, ast.ClassDef):
-        # The variables of a function are no names that others could use.
-        body = [each for each in body if isinstance(each, ast.ClassDef | _Function)]
-    yield from _in_body(body, f"{name}.", depth + 1)
-
-
-def _assigned(
-    node: ast.stmt,
-    target: ast.expr,
-    value: ast.expr | None,
+def _in_body(
+    body: Iterable[ast.stmt],
     prefix: str,
     depth: int,
 ) -> Iterator[Definition]:
-    if isinstance(target, ast.Tuple | ast.List):
-        for part in target.elts:
-            yield from _assigned(node, part, None, prefix, depth)
-    if not isinstance(target, ast.Name):
+    for node in unfold(body):
+        if isinstance(node, ast.ClassDef | _Function):
+            yield from _definition(node, prefix, depth)
+            continue
+        targets: list[ast.expr] = []
+        value = None
+        if isinstance(node, ast.Assign):
+            targets = node.targets
+            value = node.value
+        elif isinstance(node, ast.AnnAssign):
+            targets = [node.target]
+            value = node.value
+        for name in _names(targets):
+            whole = f"{prefix}{name}"
+            yield _place(whole, node, depth)
+            yield from _entries(value, whole, depth + 1)
+
+
+def _definition(
+    node: ast.ClassDef | _Function,
+    prefix: str,
+    depth: int,
+) -> Iterator[Definition]:
+    name = f"{prefix}{node.name}"
+    yield _place(name, node, depth)
+    if depth >= _DEEPEST:
         return
-    name = f"{prefix}{target.id}"
-    last = node.end_lineno or node.lineno
-    yield Definition(name, node.lineno, last, node.lineno, depth)
+    body: Iterable[ast.stmt] = node.body
+    if not isinstance(node, ast.ClassDef):
+        # The variables of a function are no names that others could use.
+        body = filter(_is_definition, unfold(body))
+    yield from _in_body(
+        body,
+        f"{name}.",
+        depth + 1,
+    )
+
+
+def _is_definition(node: ast.stmt) -> bool:
+    return isinstance(node, ast.ClassDef | _Function)
+
+
+def _place(name: str, node: ast.stmt, depth: int) -> Definition:
+    """Return where a statement stands, with its decorators."""
+    first = node.lineno
+    if isinstance(node, ast.ClassDef | _Function):
+        for decorator in node.decorator_list:
+            first = min(first, decorator.lineno)
+    return Definition(
+        name,
+        first,
+        node.end_lineno or first,
+        node.lineno,
+        depth,
+    )
+
+
+def _names(targets: Iterable[ast.expr]) -> Iterator[str]:
+    """Yield the names that a statement assigns."""
+    for target in targets:
+        if isinstance(target, ast.Name):
+            yield target.id
+        elif isinstance(target, ast.Tuple | ast.List):
+            yield from _names(target.elts)
+
+
+def _entries(
+    value: ast.expr | None,
+    name: str,
+    depth: int,
+) -> Iterator[Definition]:
     if isinstance(value, ast.Call) and value.args:
         # A table may be wrapped, such as in `MappingProxyType`.
         value = value.args[0]
-    if isinstance(value, ast.Dict):
-        yield from _entries(value, name, depth + 1)
-
-
-def _entries(table: ast.Dict, name: str, depth: int) -> Iterator[Definition]:
-    for key, value in zip(table.keys, table.values, strict=True):
+    if not isinstance(value, ast.Dict):
+        return
+    pairs = zip(value.keys, value.values, strict=True)
+    for key, entry in pairs:
         if isinstance(key, ast.Constant):
             shown = str(key.value)
         elif isinstance(key, ast.Name | ast.Attribute):
             shown = ast.unparse(key)
         else:
             continue
-        last = value.end_lineno or value.lineno
-        entry = f"{name}.{shown}"
-        yield Definition(entry, key.lineno, last, key.lineno, depth, is_entry=True)
+        yield Definition(
+            f"{name}.{shown}",
+            key.lineno,
+            entry.end_lineno or entry.lineno,
+            key.lineno,
+            depth,
+            is_entry=True,
+        )
 
 
 def _headings(text: str) -> list[_Start]:
@@ -185,8 +222,9 @@ def _by_indent(rows: Sequence[str]) -> list[_Start]:
     for number, row in enumerate(rows, 1):
         match = _DEFINITION.match(row[:_LONGEST_LINE])
         if match:
-            indent = len(match["indent"].expandtabs(4))
-            found.append((match["name"], number, indent))
+            indent = match["indent"].expandtabs(4)
+            name = match["name"]
+            found.append((name, number, len(indent)))
     return found
 
 
@@ -204,7 +242,12 @@ def _with_ends(found: Sequence[_Start], total: int) -> list[Definition]:
         around.append(index)
     definitions = []
     for index, (name, number, _) in enumerate(found):
-        last = max(number, ends[index])
-        definition = Definition(name, number, last, number, depths[index])
+        definition = Definition(
+            name,
+            number,
+            max(number, ends[index]),
+            number,
+            depths[index],
+        )
         definitions.append(definition)
     return definitions

@@ -110,12 +110,14 @@ class _Found:
 
     def show(self) -> Rows:
         """Return the numbered lines below a line that says where they are."""
+        file = self.file
         first = self.definition.first
         last = self.definition.last
         name = show_line(self.definition.name)
-        path = show_line(self.file.path)
-        head = f"{name} in {path}, lines {first}-{last}:{self.file.remark}"
-        lines = number_lines(self.file.lines, [(first, last)])
+        path = show_line(file.path)
+        head = f"{name} in {path}, lines {first}-{last}:{file.remark}"
+        place = (first, last)
+        lines = number_lines(file.lines, [place])
         return [head, *lines]
 
 
@@ -178,11 +180,12 @@ def _tests_with(file: FileText, name: _Name) -> Rows:
     for definition in find_definitions(file.path, file.source):
         first = definition.first
         last = definition.last
-        function = definition.name.rpartition(".")[2]
+        _, _, function = definition.name.rpartition(".")
         if not function.startswith("test"):
             continue
         body = file.lines[first - 1 : last]
-        has_name = any(map(name.word.search, body))
+        found = map(name.word.search, body)
+        has_name = any(found)
         if has_name or name.is_module:
             shown = show_line(definition.name)
             rows.append(f"{path}:{first}-{last}: {shown}")
@@ -203,6 +206,7 @@ def _first(rows: Rows, most: int) -> Rows:
 def _is_test_file(path: str) -> bool:
     if is_named_as_test(path):
         return True
-    folders = path.casefold().split("/")
+    lowered = path.casefold()
+    folders = lowered.split("/")
     folders.pop()
     return not _TEST_FOLDERS.isdisjoint(folders)

@@ -23,7 +23,8 @@ def number_lines(lines: Sequence[str], ranges: Iterable[Range]) -> list[str]:
         if shown:
             shown.append(_GAP)
         part = lines[first - 1 : last]
-        shown += map(_number, count_from(first), part)
+        numbers = count_from(first)
+        shown += map(_number, numbers, part)
     return shown
 
 
@@ -62,7 +63,8 @@ def fit(rows: Sequence[str], limit: int) -> str:
     text = "\n".join(rows)
     if len(text) <= limit:
         return text
-    longest = _describe_cut(len(rows))
+    total = len(rows)
+    longest = _describe_cut(total)
     left = limit - len(longest)
     kept: list[str] = []
     for row in rows:
@@ -71,7 +73,7 @@ def fit(rows: Sequence[str], limit: int) -> str:
         if left < 0:
             break
         kept.append(row)
-    missing = len(rows) - len(kept)
+    missing = total - len(kept)
     remark = _describe_cut(missing)
     kept.append(remark)
     return "\n".join(kept)

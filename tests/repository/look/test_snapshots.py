@@ -66,7 +66,7 @@ def test_the_same_bytes_after_any_change(tmp_path: Path) -> None:
     snapshot = record_snapshot(tmp_path)
     first = answer(tmp_path, snapshot)
     assert answer(tmp_path, snapshot) == first
-    write(tmp_path, {name: "align = 1\n" for name in FILES})
+    write(tmp_path, dict.fromkeys(FILES, "align = 1\n"))
     write(tmp_path, {"draft.py": "again\n", "new.py": "x\n", "gone.py": "back\n"})
     write(tmp_path, {"shop/more.py": "def align(): ...\n", ".gitignore": "shop/\n"})
     (tmp_path / "README.md").unlink()
@@ -82,7 +82,7 @@ def test_the_same_bytes_without_git(tmp_path: Path) -> None:
     write(tmp_path, FILES)
     snapshot = record_snapshot(tmp_path)
     first = answer(tmp_path, snapshot)
-    write(tmp_path, {name: "align = 1\n" for name in FILES})
+    write(tmp_path, dict.fromkeys(FILES, "align = 1\n"))
     (tmp_path / "shop" / "uses.py").unlink()
     write(tmp_path, {"shop/more.py": "align\n"})
     assert answer(tmp_path, snapshot) == first
