@@ -121,8 +121,10 @@ def _search(files: RecordedFiles, look: Look) -> Rows:
 def _search_in(files: RecordedFiles, text: str, place: str) -> Rows:
     paths = list(files.paths)
     if place:
-        # If nothing is there, it says why.
-        paths = files.below(place) or [files.find(place)]
+        paths = files.below(place)
+        if not paths:
+            # It says why nothing is there.
+            files.find(place)
     wanted = text.casefold()
     rows: Rows = []
     hits = 0
@@ -143,7 +145,8 @@ def _search_in(files: RecordedFiles, text: str, place: str) -> Rows:
         head += f"; the first {_MOST_HITS} are shown"
     named = [path for path in paths if wanted in path.casefold()]
     if named and not place:
-        first = map(show_line, named[:_MOST_PATHS])
+        few = named[:_MOST_PATHS]
+        first = map(show_line, few)
         listed = ", ".join(first)
         total = count(len(named), "path")
         rows.append(f"{total} with it: {listed}")

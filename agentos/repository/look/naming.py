@@ -166,7 +166,8 @@ def _uses(
         if number in starts:
             continue
         if use.search(line):
-            shown = shorten(line.strip())
+            stripped = line.strip()
+            shown = shorten(stripped)
             uses.append(f"{path}:{number}: {shown}")
     return uses
 

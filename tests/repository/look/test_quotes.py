@@ -54,7 +54,8 @@ def test_a_quote_is_found_or_not(
 
 def test_a_withheld_line_cannot_be_quoted(tmp_path: Path) -> None:
     key = "sk-ant-api03-" + "aB3dE5gH7jK9" * 6
-    write(tmp_path, {"a.py": f'key = "{key}"\n'})
+    write(tmp_path, {"a.py": f'key = "{key}"\nlooks = 1\n'})
     looker = Looker(tmp_path, record_snapshot(tmp_path))
     assert looker.find_quote("a.py", 1, key) is None
     assert looker.find_quote("a.py", 1, "(withheld: looks like a credential)") is None
+    assert looker.find_quote("a.py", 1, "looks") == 2
