@@ -25,6 +25,7 @@ AgentOSError
 ├── VerdictError            a reviewer's answer is not a verdict (also a ValueError)
 ├── StrictJsonError         a text is not exactly one JSON value (also a ValueError)
 ├── EditRefused             an edit does not apply (also a ValueError)
+├── FileRefused             a file cannot be shown to a model
 └── CaseError               a calibration case is unusable (also a ValueError)
 
 Signals are not errors; they end a step early on purpose:

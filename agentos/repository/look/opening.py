@@ -8,6 +8,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from agentos.errors import AgentOSError
 from agentos.state.confinement import choose_opener
 
 READ_LIMIT = 2_000_000
@@ -16,7 +17,7 @@ _ROOT = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _THROUGH_LINK = (errno.ELOOP, errno.EMLINK, errno.EXDEV, errno.ENOTDIR)
 
 
-class FileRefused(Exception):
+class FileRefused(AgentOSError):
     """Something that cannot be shown; the message says what it is."""
 
 
