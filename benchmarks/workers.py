@@ -9,6 +9,7 @@ import statistics
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import psutil
 
@@ -112,7 +113,11 @@ def measure_memory(place: Scene) -> tuple[list[float], list[float]]:
         assert len(busy) == PARALLEL, f"{len(busy)} workers are running"
         children = psutil.Process(process.pid).children(recursive=True)
         workers = [child for child in children if child.ppid() != process.pid]
-        memory = {worker.pid: worker.memory_full_info().uss / 1e6 for worker in workers}
+        memory = {}
+        for worker in workers:
+            # A worker that is not needed any more may end while this reads.
+            with suppress(psutil.NoSuchProcess):
+                memory[worker.pid] = worker.memory_full_info().uss / 1e6
         spare = [memory[pid] for pid in memory if pid not in busy]
         return [memory[pid] for pid in busy], spare
     finally:
