@@ -22,10 +22,17 @@ _NAME = re.compile(r"[a-z][a-z0-9]{0,31}")
 """Without an underscore, which ends the name in `lld_42.json`."""
 _SOURCE = re.compile(r"[a-z][a-z_]{0,31}")
 DOCUMENT_INPUTS: Mapping[str, tuple[str, ...]] = {
-    "draft": ("template", "material", "previous_draft", "findings"),
-    "review": ("draft", "earlier_findings"),
+    "draft": ("template", "material", "looking", "previous_draft", "findings"),
+    "review": (
+        "material",
+        "looking",
+        "draft",
+        "earlier_findings",
+        "changes",
+        "hints",
+    ),
 }
-"""What the prompts of a document are given beside the item and its own text."""
+"""What the prompts of a document may use beside the item and its own text."""
 _OTHER_INPUTS = frozenset(
     {"item", *DOCUMENT_INPUTS["draft"], *DOCUMENT_INPUTS["review"]}
 )

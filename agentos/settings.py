@@ -315,6 +315,29 @@ class RunConfig:
         "maximum number of drafts before an item ends as needs-revision",
         builds=False,
     )
+    look_turns: int = setting(
+        6,
+        read_whole(0),
+        "how often a model may look at the repository before it answers; 0 for never",
+    )
+    looks: int = setting(
+        12,
+        read_whole(1),
+        "number of looks in one turn",
+        makes_flag=False,
+    )
+    look_characters: int = setting(
+        10_000,
+        read_whole(1_000),
+        "number of characters that one look may show",
+        makes_flag=False,
+    )
+    looked_characters: int = setting(
+        64_000,
+        read_whole(2_000),
+        "number of characters that all looks before one answer may show",
+        makes_flag=False,
+    )
     max_iterations: int = setting(
         5,
         read_whole(1),

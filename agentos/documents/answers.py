@@ -15,6 +15,7 @@ from agentos.documents.markdown import (
 )
 
 _HEADING = "## Answer"
+_QUESTIONS = "\n\n## Open Questions\n\n"
 _ESCAPED = frozenset("#=")
 """Signs that begin a heading or underline one."""
 
@@ -104,6 +105,19 @@ def with_answers(source: str, answers: Sequence[Answer]) -> str:
     for answer in answers:
         rows += _settled_question(answer)
     return "\n".join(rows) + "\n"
+
+
+def without_answers(source: str) -> str:
+    """Return a source without the answers that `with_answers` put at its end."""
+    before, found, after = source.rpartition(_QUESTIONS)
+    if not found:
+        return source
+    for row in split_lines(after):
+        is_settled = row.startswith("- [x] ") and "**Answer:**" in row
+        is_below = not row.strip() or row.startswith("  ")
+        if not is_settled and not is_below:
+            return source
+    return before
 
 
 def _settled_question(answer: Answer) -> list[str]:

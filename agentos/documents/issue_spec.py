@@ -22,8 +22,9 @@ from agentos.documents.issue_draft import (
     find_echo,
     read_draft,
 )
+from agentos.documents.ledger import Ledger
 from agentos.documents.markdown import end_of_heading, scan, split_lines
-from agentos.documents.review_log import Review, append_log
+from agentos.documents.review_log import append_log
 from agentos.documents.verdict import CoverageRow
 from agentos.documents.words import WordIndex, keywords, normalize, share
 
@@ -158,7 +159,7 @@ def _check_whole(draft: IssueDraft, brief: Brief) -> Iterator[Finding]:
 
 
 def finalize_issue(
-    text: str, *, item: str, status: str, reviews: Sequence[Review], provenance: str
+    text: str, *, item: str, status: str, ledger: Ledger, provenance: str
 ) -> str:
     """Return the issue with its status, its review log and its provenance.
 
@@ -173,7 +174,7 @@ def finalize_issue(
         number = f"#{item}" if item.isdecimal() else item
         rows[head:end] = ["", f"**Brief:** {number}", f"**Status:** {status}", ""]
     return append_log(
-        "\n".join(rows), status=status, reviews=reviews, provenance=provenance
+        "\n".join(rows), status=status, ledger=ledger, provenance=provenance
     )
 
 

@@ -1,13 +1,13 @@
-"""Write the review log of a document: reviewers, findings, what became of them."""
+"""Write the review log of a document: one line a review, and one a finding.
+
+The whole reviews and the life of every finding are in the document's lineage.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import zip_longest
-
-from agentos.documents.findings import Finding, Tier
+from agentos.documents.findings import shorten
 from agentos.documents.headings import plain
+from agentos.documents.ledger import Ledger, LedgerEntry, ReviewRecord
 from agentos.documents.markdown import (
     closing_fence,
     scan,
@@ -16,34 +16,22 @@ from agentos.documents.markdown import (
     split_lines,
 )
 from agentos.documents.provenance import RECORDED, RECORDED_STATUS
-from agentos.documents.tables import render_table
-from agentos.documents.verdict import Decision, Verdict
+from agentos.documents.verdict.model import Decision
 
 LOG_TITLE = "Appendix: Review Log"
 _LOG_TITLES = (plain(LOG_TITLE), "review log")
-
-
-@dataclass(frozen=True, slots=True)
-class Review:
-    """One review and its verdict."""
-
-    number: int
-    reviewer: str
-    date: str
-    verdict: Verdict
+_LONGEST = 300
 
 
 def finalize_document(
-    text: str, *, item: str, status: str, reviews: Sequence[Review], provenance: str
+    text: str, *, item: str, status: str, ledger: Ledger, provenance: str
 ) -> str:
     """Return the document with its review log, its status and its provenance."""
     del item
-    return append_log(text, status=status, reviews=reviews, provenance=provenance)
+    return append_log(text, status=status, ledger=ledger, provenance=provenance)
 
 
-def append_log(
-    text: str, *, status: str, reviews: Sequence[Review], provenance: str
-) -> str:
+def append_log(text: str, *, status: str, ledger: Ledger, provenance: str) -> str:
     """Return the document with a new review log, its final status and its provenance.
 
     `provenance` is the last line, a comment, and may be empty.
@@ -52,10 +40,23 @@ def append_log(
     # The rule was written above an earlier log.
     body = body.removesuffix("---").rstrip()
     parts = [body, "---", f"## {LOG_TITLE}"]
-    for review, following in zip_longest(reviews, reviews[1:]):
-        rendered = _render_review(review, following)
-        parts.append(rendered)
-    parts.append(_render_summary(reviews))
+    reviews = [_render_review(review) for review in ledger.reviews]
+    parts.append("\n".join(reviews) or "No review took place.")
+    entries = [_render_entry(entry) for entry in ledger.entries]
+    if entries:
+        parts.append("\n".join(entries))
+    readings = []
+    for error in ledger.source_errors:
+        quote = error.quote
+        sentence = _line(error.sentence)
+        reading = _line(error.reading)
+        code = _line(quote.text).replace("`", "'")
+        readings.append(
+            f'- The source says "{sentence}", but {quote.path}:{quote.line} is `{code}`.'
+            f" Followed: {reading}"
+        )
+    if readings:
+        parts.append("\n".join(readings))
     parts.append(f"**Final Status:** {status}")
     if provenance:
         parts.append(" ".join(provenance.split()))
@@ -88,69 +89,24 @@ def _without_log(text: str, provenance: str) -> str:
     return "\n".join(rows)
 
 
-def _render_review(review: Review, following: Review | None) -> str:
-    verdict = review.verdict
-    decision = _say_decision(review)
-    head = (
-        f"### Review #{review.number} ({decision})\n\n**Reviewer:**"
-        f" {_flat(review.reviewer)}\n**Date:** {_flat(review.date)}\n**Verdict:**"
-        f" {decision}\n\n{_flat(verdict.summary)}"
-    )
-    if not verdict.findings:
-        return f"{head}\n\nNo findings."
-    rows = []
-    for finding in verdict.findings:
-        section = finding.section or "-"
-        outcome = _outcome(finding, review, following)
-        rows.append((finding.id, finding.tier, section, finding.text, outcome))
-    table = render_table(("ID", "Tier", "Section", "Finding", "Resolved?"), rows)
-    return f"{head}\n\n{table}"
+def _render_review(review: ReviewRecord) -> str:
+    decision = str(review.decision)
+    if review.decision is Decision.APPROVED and review.by == RECORDED:
+        # An approval from a recorded answer says so.
+        decision = RECORDED_STATUS
+    summary = _line(review.summary)
+    return f"{review.number}. {decision} by {_line(review.by)}, {review.on}: {summary}"
 
 
-def _say_decision(review: Review) -> str:
-    """Return the decision; an approval from a recorded answer says so."""
-    decision = review.verdict.decision
-    if decision is Decision.APPROVED and review.reviewer == RECORDED:
-        return RECORDED_STATUS
-    return str(decision)
+def _render_entry(entry: LedgerEntry) -> str:
+    place = f", {_line(entry.section)}" if entry.section else ""
+    last = entry.changes[-1]
+    because = ""
+    if len(entry.changes) > 1 and last.reason:
+        because = f" ({_line(last.reason)})"
+    return f"- {entry.id} ({entry.tier}{place}) {entry.state}: {_line(entry.text)}{because}"
 
 
-def _outcome(finding: Finding, review: Review, following: Review | None) -> str:
-    if following is not None:
-        for other in following.verdict.findings:
-            if other.id == finding.id:
-                return f"NO - found again in review #{following.number}"
-        return f"YES - not found again in review #{following.number}"
-    if finding.tier is Tier.SUGGESTION:
-        return "NOTED - for the implementation"
-    if review.verdict.decision is Decision.APPROVED:
-        return "OPEN - approved with this finding"
-    return "OPEN - no later review"
-
-
-def _render_summary(reviews: Sequence[Review]) -> str:
-    if not reviews:
-        return "### Review Summary\n\nNo review took place."
-    rows = []
-    for review in reviews:
-        findings = review.verdict.findings
-        first = "-"
-        if findings:
-            first = findings[0].text
-        row = (
-            f"#{review.number}",
-            review.date,
-            review.reviewer,
-            _say_decision(review),
-            str(len(findings)),
-            first,
-        )
-        rows.append(row)
-    table = render_table(
-        ("Review", "Date", "Reviewer", "Verdict", "Findings", "Key finding"), rows
-    )
-    return f"### Review Summary\n\n{table}"
-
-
-def _flat(text: str) -> str:
-    return " ".join(text.split()).replace("<!--", "&lt;!--")
+def _line(text: str) -> str:
+    """Return a text on one line that cannot begin a comment."""
+    return shorten(text, _LONGEST).replace("<!--", "&lt;!--")

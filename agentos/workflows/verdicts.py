@@ -1,49 +1,137 @@
-"""Ask a reviewer for a verdict, and ask again if the answer cannot be read."""
+"""Ask a reviewer for a verdict: let it look, and ask again if the answer cannot count."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 
-from agentos.documents.verdict import Verdict, VerdictError, read_verdict
+from agentos.documents.findings import blocks_approval
+from agentos.documents.ledger import Ledger, find_silence
+from agentos.documents.verdict import (
+    Decision,
+    Verdict,
+    VerdictError,
+    find_object,
+    looks_of_reviewer,
+    read_verdict,
+)
 from agentos.errors import ModelFormat
 from agentos.gateway.providers import Completion, Message, Speaker
+from agentos.repository.look import Looker, looks_in
+from agentos.workflows.looking import Conversation, ask_looking, check_quotes
 
 ATTEMPTS = 2
 LONGEST_QUOTE = 20_000
 """Characters of an unreadable answer that are sent back."""
-AGAIN = (
-    "Your answer could not be read: {}. Give the same judgment again, as"
-    " one JSON object and nothing before or after it: decision (APPROVED, REVISE or"
-    " DISCUSS), summary, findings (a list; each has id, tier, category, section, text),"
-    " resolved_questions (a list; each has question, answer), questions (a list of"
-    " texts), coverage (a list; each has requirement, text, scenarios, covered)."
+_FIELDS = (
+    "one JSON object and nothing before or after it: decision (APPROVED, REVISE or"
+    " DISCUSS), summary, earlier (a list; each has id, state, reason), findings (a list;"
+    " each has id, tier, category, section, text, basis, quotes), resolved_questions (a"
+    " list; each has question, answer, basis), source_errors (a list; each has"
+    " sentence, quote, reading), questions (a list of texts), coverage (a list; each has"
+    " requirement, text, scenarios, covered)"
 )
+AGAIN = "Your answer could not be read: {}. Give the same judgment again, as " + (
+    f"{_FIELDS}. A condition of an approval is a finding."
+)
+SILENT = "Your verdict cannot count: {}. Give it again, whole, as " + f"{_FIELDS}."
+NOT_FOUND = (
+    "These quoted lines are not in the repository: {}. Look the place up and give the"
+    " verdict again, whole, with the line as it stands; a finding without such a line"
+    " is a suggestion. Answer with "
+) + f"{_FIELDS}."
+HOW_TO_ANSWER = (
+    'Answer with {"look": [...], "verdict": null} to look at more, or with your verdict'
+    ' as {"look": null, "verdict": {...}}.'
+)
+AskAttempt = Callable[[int, Sequence[Message]], Awaitable[Completion]]
+"""Asks with the number of the attempt and what was said since the prompt; both are part
+of the request key in the journal.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgment:
+    """A verdict and how it came about."""
+
+    verdict: Verdict
+    answer: Completion
+    answers: tuple[Completion, ...]
+    """All answers, the unreadable ones and the looks included."""
+    looked: tuple[str, ...] = ()
 
 
 async def ask_for_verdict(
-    ask: Callable[[int, Sequence[Message]], Awaitable[Completion]],
-) -> tuple[Verdict, Completion, int]:
-    """Return the verdict, the answer it was read from and the number of answers.
+    ask: AskAttempt, looker: Looker | None = None, ledger: Ledger | None = None
+) -> Judgment:
+    """Return the verdict of a reviewer.
 
-    `ask` gets the number of the attempt and what was said since the prompt: nothing at
-    first, then the unreadable answer and what was wrong with it. Both are part of the
-    request key in the journal.
+    An answer that cannot be read, an approval that is silent about a blocking finding,
+    and quoted lines that do not exist are sent back once each.
     """
-    said: tuple[Message, ...] = ()
-    complaint = ""
-    for attempt in range(1, ATTEMPTS + 1):
-        answer = await ask(attempt, said)
+    talk = Conversation()
+    attempt = 1
+    has_missed = False
+    while True:
+        number = attempt
+
+        def ask_turn(
+            said: Sequence[Message], attempt: int = number
+        ) -> Awaitable[Completion]:
+            return ask(attempt, said)
+
+        talk = await ask_looking(
+            ask_turn, _find_looks, looker, HOW_TO_ANSWER, talk
+        )
+        complaint = ""
         try:
-            return read_verdict(answer.text), answer, attempt
+            verdict = read_verdict(talk.answer.text)
         except VerdictError as error:
             complaint = " ".join(str(error).split())
-            said = (
-                *said,
-                Message(Speaker.ASSISTANT, _shorten(answer.text)),
-                Message(Speaker.USER, AGAIN.format(complaint)),
+            reply = AGAIN.format(complaint)
+        else:
+            missing: list[str] = []
+            if looker is not None:
+                verdict, missing = check_quotes(verdict, looker)
+            if missing and not has_missed and _needs_reason(verdict):
+                has_missed = True
+                reply = NOT_FOUND.format("; ".join(missing[:10]))
+                talk = _reply(talk, reply)
+                continue
+            complaint = find_silence(ledger or Ledger(), verdict)
+            if not complaint:
+                return Judgment(verdict, talk.answer, talk.answers, talk.looked)
+            reply = SILENT.format(complaint)
+        if attempt >= ATTEMPTS:
+            raise ModelFormat(
+                f"no usable verdict in {ATTEMPTS} answers of the reviewer: {complaint}"
             )
-    raise ModelFormat(
-        f"no usable verdict in {ATTEMPTS} answers of the reviewer: {complaint}"
+        attempt += 1
+        talk = _reply(talk, reply)
+
+
+def _find_looks(answer: str) -> Sequence[str] | None:
+    looks = looks_of_reviewer(answer)
+    if looks is not None:
+        return looks
+    try:
+        has_verdict = find_object(answer) is not None
+    except VerdictError:
+        has_verdict = True
+    return None if has_verdict else looks_in(answer)
+
+
+def _needs_reason(verdict: Verdict) -> bool:
+    """Tell whether a verdict asks for a revision without a finding that can bind."""
+    if verdict.decision is Decision.APPROVED:
+        return False
+    return not any(map(blocks_approval, verdict.findings))
+
+
+def _reply(talk: Conversation, text: str) -> Conversation:
+    return talk.add(
+        Message(Speaker.ASSISTANT, _shorten(talk.answer.text)),
+        Message(Speaker.USER, text),
     )
 
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentos.documents.brief import parse_brief
+from agentos.documents.ledger import Ledger
 from agentos.documents.issue import FileChange, Question, parse_issue
 from agentos.documents.issue_filing import filed_as, note_filing, split_issue
 from agentos.documents.issue_spec import finalize_issue
@@ -245,7 +246,7 @@ def test_notes_are_written_below_an_underlined_title() -> None:
         UNDERLINED,
         item="12",
         status="approved",
-        reviews=[],
+        ledger=Ledger(),
         provenance="<!-- agentos x -->",
     )
     assert text.split("\n")[:5] == [

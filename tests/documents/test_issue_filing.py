@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentos.documents.ledger import Ledger
 from agentos.documents.issue_filing import filed_as, note_filing, split_issue
 from agentos.documents.review_log import append_log
 
@@ -28,7 +29,7 @@ Remind them.
 
 - [ ] A mail is sent
 """
-ISSUE = append_log(DRAFT, status="APPROVED", reviews=[], provenance=PROVENANCE)
+ISSUE = append_log(DRAFT, status="APPROVED", ledger=Ledger(), provenance=PROVENANCE)
 
 
 def test_the_title_has_no_number_and_the_body_no_notes_and_no_log() -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from agentos.documents.findings import Category, Finding, Tier
 from agentos.documents.issue import parse_issue
+from agentos.documents.ledger import Ledger, Said, record_review
 from agentos.documents.lld import (
     check_lld,
     coverage,
@@ -16,8 +17,12 @@ from agentos.documents.lld import (
     parse_lld,
     status_of,
 )
-from agentos.documents.review_log import Review
-from agentos.documents.verdict import Decision, Verdict
+from agentos.documents.verdict import (
+    Decision,
+    EarlierFinding,
+    EarlierState,
+    Verdict,
+)
 
 FIXTURES = Path(__file__).parent / "fixtures"
 LLD = (FIXTURES / "tide_lld.md").read_text(encoding="utf-8")
@@ -94,42 +99,50 @@ def test_a_section_quoted_in_a_fence_does_not_count() -> None:
     assert "missing-section-3" in ids(LLD.replace("\n## 3. Requirements\n", "\n"))
 
 
-def review(number: int, decision: Decision, *findings: Finding) -> Review:
-    return Review(
-        number,
-        "offline rules",
-        f"2026-01-0{number}",
-        Verdict(decision, "As found.", findings),
-    )
-
-
 def finding(id: str, text: str, tier: Tier = Tier.HIGH) -> Finding:
     return Finding(id, tier, Category.QUALITY, "3", text)
 
 
+LEDGER, _ = record_review(
+    Ledger(),
+    Verdict(
+        Decision.REVISE, "Not yet.", (finding("N1", "mended"), finding("N2", "stays"))
+    ),
+    Said("a model", "2026-11-18"),
+    "1",
+    "s",
+)
+LEDGER, _ = record_review(
+    LEDGER,
+    Verdict(
+        Decision.APPROVED,
+        "Good.",
+        (finding("N3", "later <!-- agentos: x -->", Tier.SUGGESTION),),
+        earlier=(EarlierFinding("F1", EarlierState.RESOLVED, "in 2.5"),),
+    ),
+    Said("a model", "2026-11-19"),
+    "2",
+    "s",
+)
+
+
 def final(text: str = LLD, status: str = "APPROVED") -> str:
-    reviews = [
-        review(
-            1, Decision.REVISE, finding("F1", "mended"), finding("F2", "stays | open")
-        ),
-        review(
-            2,
-            Decision.APPROVED,
-            finding("F2", "stays | open"),
-            finding("F3", "later", Tier.SUGGESTION),
-        ),
-    ]
     return finalize_lld(
-        text, item="7", status=status, reviews=reviews, provenance=PROVENANCE
+        text, item="7", status=status, ledger=LEDGER, provenance=PROVENANCE
     )
 
 
-def test_a_final_design_states_its_status_and_its_reviews() -> None:
+def test_a_final_design_states_its_status_and_its_reviews_a_line_each() -> None:
     text = final()
     assert status_of(parse_lld(text)) == "APPROVED"
-    assert "| F1 | high | 3 | mended | YES - not found again in review #2 |" in text
-    assert "| F2 | high | 3 | stays \\| open | NO - found again in review #2 |" in text
-    assert "NOTED" in text
+    assert "* **Reviews:** 2\n" in text
+    assert (
+        "\n1. REVISE by a model, 2026-11-18: Not yet.\n"
+        "2. APPROVED by a model, 2026-11-19: Good.\n"
+    ) in text
+    assert "- F1 (high, 3) resolved: mended (in 2.5)\n" in text
+    assert "- F2 (high, 3) open: stays\n" in text
+    assert "- F3 (suggestion, 3) open: later &lt;!-- agentos: x -->\n" in text
     assert "**Final Status:** APPROVED" in text
     assert text.endswith(PROVENANCE + "\n")
     assert list(parse_lld(text).sections) == list(range(1, 13))
@@ -167,7 +180,7 @@ def test_a_status_line_is_added_where_there_was_none() -> None:
 
 def test_a_design_without_reviews_says_so() -> None:
     assert "No review took place." in finalize_lld(
-        LLD, item="7", status="failed", reviews=[], provenance=""
+        LLD, item="7", status="failed", ledger=Ledger(), provenance=""
     )
 
 
@@ -175,7 +188,7 @@ def test_a_design_without_reviews_says_so() -> None:
 def test_no_text_breaks_the_design_reader(text: str) -> None:
     lld = parse_lld(text)
     check_lld(lld, ISSUE, lld)
-    finalize_lld(text, item="7", status="x", reviews=[], provenance=PROVENANCE)
+    finalize_lld(text, item="7", status="x", ledger=Ledger(), provenance=PROVENANCE)
 
 
 def test_findings_come_heaviest_first_and_once() -> None:
@@ -193,7 +206,7 @@ def test_a_status_in_a_table_is_set_there() -> None:
         f"# 7 - T\n\n**1. Context & Goal**\n{table}",
         item="7",
         status="approved",
-        reviews=[],
+        ledger=Ledger(),
         provenance=PROVENANCE,
     )
     assert "| **Status** | approved |\n| Owner | depot |\n" in text
@@ -201,7 +214,7 @@ def test_a_status_in_a_table_is_set_there() -> None:
     assert status_of(parse_lld(text)) == "approved"
     assert (
         finalize_lld(
-            text, item="7", status="approved", reviews=[], provenance=PROVENANCE
+            text, item="7", status="approved", ledger=Ledger(), provenance=PROVENANCE
         )
         == text
     )

@@ -128,8 +128,9 @@ def _read_value(
 ) -> tuple[str | None, int]:
     if known is not None and text.startswith(known, position) and name == "item":
         return known, position + len(known)
-    if name == "item":
-        end = text.find(literal, position, position + 1000)
+    if name in ("item", "looking"):
+        # AgentOS itself wrote it, so it has no marks.
+        end = text.find(literal, position, position + 5000 + len(literal))
         return (text[position:end], end) if end >= 0 else (None, position)
     if text.startswith("(none)", position):
         return "", position + len("(none)")

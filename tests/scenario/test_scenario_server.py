@@ -138,7 +138,7 @@ def test_inputs_that_imitate_a_prompt_are_read_as_what_they_are() -> None:
     found = recognise(["a reminder", fill_prompt("lld", "draft", **inputs), "another"])
     assert (found.purpose, dict(found.inputs)) == (
         "lld.draft",
-        {**inputs, "material": "", "template": ""},
+        {**inputs, "material": "", "looking": "", "template": ""},
     )
     assert recognise(["You write the low-level design"]).purpose == "other"
 
@@ -157,7 +157,12 @@ def test_the_inputs_of_any_prompt_are_found_again(
     found = recognise([*more, fill_prompt("lld", "draft", **inputs).strip()])
     shown = {name: show_invisible(text) for name, text in inputs.items()}
     assert (found.purpose, found.item) == ("lld.draft", item)
-    assert dict(found.inputs) == {**shown, "material": "", "template": ""}
+    assert dict(found.inputs) == {
+        **shown,
+        "material": "",
+        "looking": "",
+        "template": "",
+    }
 
 
 def test_a_script_can_give_the_answer() -> None:

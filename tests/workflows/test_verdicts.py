@@ -33,16 +33,19 @@ class Reviewer:
 @pytest.mark.parametrize("answer", [GOOD, APPROVED], ids=["object", "form"])
 def test_an_answer_that_is_read_is_not_asked_for_again(answer: str) -> None:
     reviewer = Reviewer(answer)
-    verdict, _, answers = asyncio.run(ask_for_verdict(reviewer))
-    assert (verdict.decision, answers) == (Decision.APPROVED, 1)
+    judgment = asyncio.run(ask_for_verdict(reviewer))
+    assert judgment.verdict.decision is Decision.APPROVED
+    assert len(judgment.answers) == 1
     assert reviewer.asked == [(1, ())]
 
 
 @pytest.mark.parametrize("prose", PROSE.values(), ids=PROSE.keys())
 def test_an_approval_in_prose_is_asked_for_again(prose: str) -> None:
     reviewer = Reviewer(prose, GOOD)
-    verdict, answer, answers = asyncio.run(ask_for_verdict(reviewer))
-    assert (verdict.summary, answer.text, answers) == ("Good.", GOOD, 2)
+    judgment = asyncio.run(ask_for_verdict(reviewer))
+    assert judgment.verdict.summary == "Good."
+    assert judgment.answer.text == GOOD
+    assert len(judgment.answers) == 2
     (_, first), (attempt, second) = reviewer.asked
     assert (first, attempt) == ((), 2)
     quoted, complaint = second
@@ -82,7 +85,7 @@ def test_a_second_answer_that_cannot_be_read_ends_it() -> None:
 def test_no_contrary_answer_given_twice_is_an_approval() -> None:
     for name, text in contrary():
         try:
-            verdict, *_ = asyncio.run(ask_for_verdict(Reviewer(text, text)))
+            judgment = asyncio.run(ask_for_verdict(Reviewer(text, text)))
         except ModelFormat:
             continue
-        assert verdict.decision is not Decision.APPROVED, name
+        assert judgment.verdict.decision is not Decision.APPROVED, name

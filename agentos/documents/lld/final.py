@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from agentos.documents.headings import plain, split_label
+from agentos.documents.ledger import Ledger
 from agentos.documents.lld.bold import promote_bold
 from agentos.documents.lld.model import Lld
 from agentos.documents.markdown import Section, scan, sections, split_lines
 from agentos.documents.provenance import SKELETON_STATUS, is_by_rules
-from agentos.documents.review_log import Review, append_log
+from agentos.documents.review_log import append_log
 from agentos.documents.tables import render_row, split_row
 
 
@@ -28,7 +27,7 @@ def status_of(lld: Lld) -> str:
 
 
 def finalize_lld(
-    text: str, *, item: str, status: str, reviews: Sequence[Review], provenance: str
+    text: str, *, item: str, status: str, ledger: Ledger, provenance: str
 ) -> str:
     """Return the design with its status, its review log and its provenance line."""
     issue = item
@@ -37,10 +36,10 @@ def finalize_lld(
     context = {
         "issue": issue,
         "status": status,
-        "reviews": str(len(reviews)),
+        "reviews": str(len(ledger.reviews)),
     }
     body = _set_context(text, context)
-    return append_log(body, status=status, reviews=reviews, provenance=provenance)
+    return append_log(body, status=status, ledger=ledger, provenance=provenance)
 
 
 def _set_context(text: str, values: dict[str, str]) -> str:

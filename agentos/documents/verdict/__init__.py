@@ -12,10 +12,14 @@ from agentos.documents.verdict.model import (
     MAX_TEXT,
     CoverageRow,
     Decision,
+    EarlierFinding,
+    EarlierState,
     ResolvedQuestion,
+    SourceError,
     Verdict,
     VerdictError,
 )
+from agentos.documents.verdict.objects import find_object, looks_of_reviewer
 from agentos.documents.verdict.reading import read_verdict
 from agentos.documents.verdict.rendering import render_verdict
 from agentos.documents.verdict.schema import (
@@ -33,12 +37,17 @@ __all__ = [
     "Category",
     "CoverageRow",
     "Decision",
+    "EarlierFinding",
+    "EarlierState",
     "Finding",
     "ResolvedQuestion",
+    "SourceError",
     "Tier",
     "Verdict",
     "VerdictError",
     "blocks_approval",
+    "find_object",
+    "looks_of_reviewer",
     "parse_verdict",
     "read_verdict",
     "render_verdict",

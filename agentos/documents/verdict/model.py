@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from agentos.documents.findings import Finding, Tier
+from agentos.documents.findings import Basis, Finding, Quote, Tier
 from agentos.errors import AgentOSError
 
 MAX_TEXT = 20_000
@@ -33,12 +33,41 @@ class Decision(StrEnum):
     DISCUSS = "DISCUSS"
 
 
+class EarlierState(StrEnum):
+    """What a reviewer says of a finding of an earlier review."""
+
+    RESOLVED = "resolved"
+    OPEN = "open"
+    WITHDRAWN = "withdrawn"
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierFinding:
+    """The state of a finding of an earlier review, and why."""
+
+    id: str
+    state: EarlierState
+    reason: str
+
+
 @dataclass(frozen=True, slots=True)
 class ResolvedQuestion:
     """An open question of the document and the reviewer's answer."""
 
     question: str
     answer: str
+    basis: Basis = Basis.TEXT
+
+
+@dataclass(frozen=True, slots=True)
+class SourceError:
+    """A sentence of the source that is wrong about the code."""
+
+    sentence: str
+    quote: Quote
+    """The line of code that shows it."""
+    reading: str
+    """How the work goes on meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +91,8 @@ class Verdict:
     questions: tuple[str, ...] = ()
     """Questions that only a person can answer."""
     coverage: tuple[CoverageRow, ...] = ()
+    earlier: tuple[EarlierFinding, ...] = ()
+    source_errors: tuple[SourceError, ...] = ()
 
     @property
     def covered_share(self) -> float:

@@ -13,9 +13,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from agentos.documents.findings import Category, Tier
+from agentos.documents.findings import Basis, Category, Tier, is_praise
 from agentos.documents.strict_json import MAX_BYTES, StrictJsonError, load_strict
-from agentos.documents.verdict.model import Decision, Verdict, VerdictError
+from agentos.documents.verdict.model import (
+    Decision,
+    EarlierState,
+    Verdict,
+    VerdictError,
+)
 from agentos.documents.verdict.schema import VERDICT_SCHEMA, build_verdict
 
 _STRING = r'"(?:[^"\\]++|\\.)*+"?'
@@ -46,6 +51,22 @@ _SUMMARY_NAMES = ("summary", "rationale")
 _QUESTION_NAMES = ("questions", "open_questions", "questions_for_orchestrator")
 _TEXT_NAMES = ("text", "description", "issue", "finding", "message")
 _TIER_NAMES = ("tier", "severity")
+_EARLIER_NAMES = ("earlier", "earlier_findings", "previous_findings")
+_SOURCE_ERROR_NAMES = ("source_errors", "issue_errors")
+_QUOTE_NAMES = ("quotes", "quote", "evidence")
+_LINE_NUMBER = re.compile(r"[Ll]?([0-9]{1,9})(?:\s*[-:,].*)?")
+_EARLIER_STATES = {
+    "closed": EarlierState.RESOLVED,
+    "done": EarlierState.RESOLVED,
+    "fixed": EarlierState.RESOLVED,
+    "addressed": EarlierState.RESOLVED,
+    "still_open": EarlierState.OPEN,
+    "unresolved": EarlierState.OPEN,
+    "not_resolved": EarlierState.OPEN,
+    "repeated": EarlierState.OPEN,
+    "dropped": EarlierState.WITHDRAWN,
+    "retracted": EarlierState.WITHDRAWN,
+}
 _FINDING_LISTS: dict[str, Tier | None] = {
     "findings": None,
     "issues": None,
@@ -97,6 +118,23 @@ class FoundObject:
     start: int
     end: int
     line: int
+
+
+def looks_of_reviewer(answer: str) -> tuple[str, ...] | None:
+    """Return the looks that an answer asks for, None if it asks for none."""
+    for candidate in _find_json(answer):
+        try:
+            value = _load_relaxed(candidate.text)
+        except StrictJsonError:
+            continue
+        if not isinstance(value, dict):
+            continue
+        looks = value.get("look")
+        if isinstance(looks, str):
+            looks = [looks]
+        if isinstance(looks, list) and looks:
+            return tuple(map(str, looks))
+    return None
 
 
 def find_object(answer: str) -> FoundObject | None:
@@ -194,6 +232,9 @@ def _unwrap(value: Any) -> dict[str, Any] | None:
     if not isinstance(value, dict):
         return None
     fields = _fold_names(value)
+    if not fields.get("look") or isinstance(fields.get("verdict"), dict):
+        # The other branch of the answer.
+        fields.pop("look", None)
     if len(fields) == 1 and _WRAPPERS.issuperset(fields):
         (inside,) = fields.values()
         if isinstance(inside, dict):
@@ -234,13 +275,17 @@ def _normalize(fields: dict[str, Any]) -> dict[str, Any]:
     for name, tier in _FINDING_LISTS.items():
         for entry in _take_list(left, name):
             finding = _normalize_finding(entry, tier, decision)
+            if is_praise(str(finding["text"])):
+                continue
             finding["id"] = finding["id"] or f"{name}-{len(findings) + 1}"
             findings.append(finding)
     value = {
         "decision": str(decision),
         "summary": summary,
+        "earlier": _take_earlier(left),
         "findings": findings,
         "resolved_questions": _take_entries(left, "resolved_questions"),
+        "source_errors": _take_source_errors(left),
         "questions": questions,
         "coverage": _take_entries(left, "coverage"),
     }
@@ -295,6 +340,70 @@ def _take_entries(fields: dict[str, Any], name: str) -> list[Any]:
     return kept
 
 
+def _take_earlier(fields: dict[str, Any]) -> list[Any]:
+    """Take the states of earlier findings."""
+    states = []
+    for name in _EARLIER_NAMES:
+        for entry in _take_list(fields, name):
+            left = _as_fields(entry, "an earlier finding")
+            word = _fold(str(_take_first(left, ("state", "status", "outcome"))))
+            reason = _take_first(left, ("reason", *_TEXT_NAMES)) or ""
+            states.append(
+                {
+                    "id": left.pop("id", None),
+                    "state": str(_EARLIER_STATES.get(word, word)),
+                    "reason": reason,
+                }
+            )
+    return states
+
+
+def _take_source_errors(fields: dict[str, Any]) -> list[Any]:
+    """Take what the reviewer says is wrong in the source; an incomplete entry counts
+    as none.
+    """
+    errors = []
+    for name in _SOURCE_ERROR_NAMES:
+        for entry in _take_list(fields, name):
+            left = _as_fields(entry, "a source error")
+            quotes = _take_quotes(left)
+            if not quotes:
+                continue
+            errors.append(
+                {
+                    "sentence": left.pop("sentence", None),
+                    "quote": quotes[0],
+                    "reading": left.pop("reading", None),
+                }
+            )
+    return errors
+
+
+def _take_quotes(fields: dict[str, Any]) -> list[Any]:
+    """Take the quoted lines; one that names no file shows nothing and is dropped."""
+    given = _take_first(fields, _QUOTE_NAMES) or []
+    if not isinstance(given, list):
+        given = [given]
+    quotes = []
+    for entry in given:
+        if not isinstance(entry, dict):
+            continue
+        left = _fold_names(entry)
+        path = _take_first(left, ("path", "file"))
+        text = _take_first(left, ("text", "quote", "code"))
+        number = _LINE_NUMBER.fullmatch(str(left.get("line") or "0").strip())
+        if path and text:
+            line = int(number[1]) if number else 0
+            quotes.append({"path": path, "line": line, "text": text})
+    return quotes
+
+
+def _as_fields(entry: Any, what: str) -> dict[str, Any]:
+    if not isinstance(entry, dict):
+        raise VerdictError(f"{what} must be a JSON object")
+    return _fold_names(entry)
+
+
 def _normalize_finding(
     entry: Any, tier: str | None, decision: Decision
 ) -> dict[str, Any]:
@@ -320,8 +429,10 @@ def _normalize_finding(
         "id": left.pop("id", None) or "",
         "tier": tier,
         "category": _fold(str(category)),
-        "section": left.pop("section", None) or "",
+        "section": _take_first(left, ("section", "place")) or "",
         "text": text,
+        "basis": _fold(str(left.pop("basis", None) or Basis.TEXT)),
+        "quotes": _take_quotes(left),
     }
     _check_unknown(left, decision)
     return finding

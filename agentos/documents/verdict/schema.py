@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from enum import StrEnum
 from typing import Any
 
-from agentos.documents.findings import Category, Finding, Tier
+from agentos.documents.findings import Basis, Category, Finding, Quote, Tier, limit_tier
 from agentos.documents.strict_json import StrictJsonError, load_strict
 from agentos.documents.verdict.model import (
     MAX_ENTRIES,
     MAX_TEXT,
     CoverageRow,
     Decision,
+    EarlierFinding,
+    EarlierState,
     ResolvedQuestion,
+    SourceError,
     Verdict,
     VerdictError,
     check_sense,
@@ -33,18 +37,24 @@ def _list_schema(entry: dict[str, Any]) -> dict[str, Any]:
     return {"type": "array", "items": entry}
 
 
-def _choice_schema(choices: type[Decision | Tier | Category]) -> dict[str, Any]:
+def _choice_schema(choices: type[StrEnum]) -> dict[str, Any]:
     return {"type": "string", "enum": list(map(str, choices))}
 
 
 _TEXT = {"type": "string"}
+_QUOTE = _object_schema(path=_TEXT, line={"type": "integer"}, text=_TEXT)
 _FINDING = _object_schema(
     id=_TEXT,
     tier=_choice_schema(Tier),
     category=_choice_schema(Category),
     section=_TEXT,
     text=_TEXT,
+    basis=_choice_schema(Basis),
+    quotes=_list_schema(_QUOTE),
 )
+_EARLIER = _object_schema(id=_TEXT, state=_choice_schema(EarlierState), reason=_TEXT)
+_RESOLVED = _object_schema(question=_TEXT, answer=_TEXT, basis=_choice_schema(Basis))
+_SOURCE_ERROR = _object_schema(sentence=_TEXT, quote=_QUOTE, reading=_TEXT)
 _COVERAGE = _object_schema(
     requirement=_TEXT,
     text=_TEXT,
@@ -54,11 +64,20 @@ _COVERAGE = _object_schema(
 VERDICT_SCHEMA: dict[str, Any] = _object_schema(
     decision=_choice_schema(Decision),
     summary=_TEXT,
+    earlier=_list_schema(_EARLIER),
     findings=_list_schema(_FINDING),
-    resolved_questions=_list_schema(_object_schema(question=_TEXT, answer=_TEXT)),
+    resolved_questions=_list_schema(_RESOLVED),
+    source_errors=_list_schema(_SOURCE_ERROR),
     questions=_list_schema(_TEXT),
     coverage=_list_schema(_COVERAGE),
 )
+DEFAULTS: dict[str, Any] = {
+    "earlier": [],
+    "source_errors": [],
+    "basis": str(Basis.TEXT),
+    "quotes": [],
+}
+"""The fields that an answer may leave out; earlier versions had none of them."""
 
 
 def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
@@ -97,7 +116,14 @@ def verdict_json(verdict: Verdict) -> str:
 def build_verdict(value: Any) -> Verdict:
     """Build a verdict from a JSON value, or raise `VerdictError`."""
     _check(value, VERDICT_SCHEMA, "the verdict")
-    resolved = [ResolvedQuestion(**entry) for entry in value["resolved_questions"]]
+    resolved = [
+        ResolvedQuestion(entry["question"], entry["answer"], Basis(entry["basis"]))
+        for entry in value["resolved_questions"]
+    ]
+    earlier = [
+        EarlierFinding(entry["id"], EarlierState(entry["state"]), entry["reason"])
+        for entry in value["earlier"]
+    ]
     verdict = Verdict(
         Decision(value["decision"]),
         value["summary"],
@@ -105,19 +131,28 @@ def build_verdict(value: Any) -> Verdict:
         tuple(resolved),
         tuple(value["questions"]),
         tuple(map(_build_row, value["coverage"])),
+        tuple(earlier),
+        tuple(map(_build_source_error, value["source_errors"])),
     )
     check_sense(verdict)
     return verdict
 
 
-def _build_finding(entry: dict[str, str]) -> Finding:
-    return Finding(
+def _build_finding(entry: dict[str, Any]) -> Finding:
+    finding = Finding(
         entry["id"],
         Tier(entry["tier"]),
         Category(entry["category"]),
         entry["section"],
         entry["text"],
+        Basis(entry["basis"]),
+        tuple(Quote(**quote) for quote in entry["quotes"]),
     )
+    return limit_tier(finding)
+
+
+def _build_source_error(entry: dict[str, Any]) -> SourceError:
+    return SourceError(entry["sentence"], Quote(**entry["quote"]), entry["reading"])
 
 
 def _build_row(entry: dict[str, Any]) -> CoverageRow:
@@ -147,6 +182,9 @@ def _check(value: Any, schema: dict[str, Any], where: str) -> None:
         case "boolean":
             if not isinstance(value, bool):
                 raise VerdictError(f"{where} must be true or false")
+        case "integer":
+            if not isinstance(value, int) or isinstance(value, bool):
+                raise VerdictError(f"{where} must be a whole number")
         case "array":
             if not isinstance(value, list) or len(value) > MAX_ENTRIES:
                 raise VerdictError(
@@ -177,6 +215,8 @@ def _check_object(value: Any, schema: dict[str, Any], where: str) -> None:
         raise VerdictError(f"{where} must be a JSON object")
     properties = schema["properties"]
     for name in properties:
+        if name in DEFAULTS:
+            value.setdefault(name, DEFAULTS[name])
         if name not in value:
             raise VerdictError(f"{where} lacks {name}")
     for name in value:

@@ -59,6 +59,11 @@ class Looker:
         self._snapshot = snapshot
         self._limits = limits or LookLimits()
 
+    @property
+    def limits(self) -> LookLimits:
+        """How much may be looked at."""
+        return self._limits
+
     def answer(self, lines: Iterable[str], turn: int, spent: int = 0) -> LookAnswer:
         """Answer the looks of one turn.
 

@@ -38,6 +38,7 @@ from agentos.workflows.engine.flow import ItemInterrupted, Paused, Session
 from agentos.workflows.engine.stores import CheckpointStore, RemoteStore, SqliteStore
 
 WARMED_UP = b"R"
+LONGEST_LOOKED = 300
 WORK_DESCRIPTORS = 3
 """Standard output, standard error and the item's lock, which is held by keeping its
 descriptor open.
@@ -226,6 +227,9 @@ def _observer(notes: Notes) -> Callable[[str, str], None]:
                 notes.add("node-finished", node=name, seconds=seconds)
             case "gathered":
                 notes.add("material-gathered", message=name)
+            case "looked":
+                print(f"Looked: {name[:LONGEST_LOOKED]}", flush=True)
+                notes.add("looked", message=name)
             case "noted" | "warned":
                 print(name if what == "noted" else f"Warning: {name}", flush=True)
                 notes.add("notice", message=name)

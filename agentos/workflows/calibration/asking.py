@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
 from agentos.documents.verdict import Verdict, parse_verdict
 from agentos.errors import FailureCause, ModelFormat, ProviderError
@@ -16,12 +17,14 @@ from agentos.gateway.journal import Journal, request_key
 from agentos.gateway.providers import Completion, Message, Request
 from agentos.gateway.server import Gateway
 from agentos.kinds import Kind
+from agentos.repository.look import Snapshot
 from agentos.settings import RunConfig
 from agentos.workflows.calibration.case_files import Case
 from agentos.workflows.calibration.scoring import CaseOutcome, findings_about, score
 from agentos.workflows.drafting.lld import KIND
+from agentos.workflows.drafting.memory import Memory
 from agentos.workflows.drafting.nodes import DraftingContext, review
-from agentos.workflows.drafting.state import RoundState, initial_state
+from agentos.workflows.drafting.state import initial_state, new_round
 from agentos.workflows.prompts.overrides import Overrides
 
 REPOSITORY = "calibration"
@@ -164,16 +167,7 @@ class Examination:
         cannot be read.
         """
         state = initial_state(case.item, case.source)
-        round = RoundState(
-            draft=case.draft,
-            drafter="",
-            problems=[],
-            verdict="",
-            fates={},
-            answer="",
-            reviewer="",
-            reviewed_on="",
-        )
+        round = new_round(case.draft, "")
         state["rounds"] = [round]
         try:
             update = await review(state, self._context(asker))
@@ -186,13 +180,21 @@ class Examination:
             kind=KIND,
             ask=asker,
             prompts=self._overrides,
-            gather=lambda _: "",
+            take_snapshot=lambda: None,
+            gather=lambda *_: "",
+            open_looker=_look_nowhere,
+            recall=lambda _: Memory(),
             check=lambda *_: (),
             config=RunConfig(max_rounds=1),
             today=str,
             provenance="",
             observe=lambda *_: None,
         )
+
+
+def _look_nowhere(snapshot: Snapshot) -> NoReturn:
+    """Refuse to open a snapshot: the cases have no repository."""
+    raise AssertionError(snapshot)
 
 
 class _Asker:

@@ -8,19 +8,23 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from agentos.documents.findings import Finding
+from agentos.documents.ledger import say_source_error
 from agentos.documents.lld import Tree
-from agentos.documents.verdict import parse_verdict
 from agentos.entry_points import describe_failure
 from agentos.errors import ItemError
 from agentos.item import Failure, Outcome, State
 from agentos.kinds import BUILT_IN_KINDS, Kind
+from agentos.gateway.providers import is_rules
 from agentos.repository.context import select_context
+from agentos.repository.look import Looker, LookLimits, Snapshot, record_snapshot
+from agentos.repository.paths import document_path, lineage_folders
 from agentos.repository.publish import Artifacts
 from agentos.workflows.drafting.graph import build_graph
 from agentos.workflows.drafting.kind import DraftingKind
 from agentos.workflows.drafting.lineage import artifacts_of
-from agentos.workflows.drafting.loop import deciding_round, findings_of, say_finding
-from agentos.workflows.drafting.nodes import DraftingContext
+from agentos.workflows.drafting.loop import findings_of, say_finding
+from agentos.workflows.drafting.memory import recall
+from agentos.workflows.drafting.nodes import DraftingContext, ledger_of
 from agentos.workflows.drafting.repository_tree import RepositoryTree
 from agentos.workflows.drafting.state import DraftingState, RoundState, initial_state
 from agentos.workflows.engine.assignment import Assignment
@@ -73,18 +77,40 @@ class Drafting:
         def check(draft: str, source: str, previous: str) -> Sequence[Finding]:
             return self._check(draft, source, previous, tree)
 
-        def gather(source: str) -> str:
+        def gather(source: str, snapshot: Snapshot | None) -> str:
+            del snapshot
             selected = select_context(repository, source)
             session.observe("gathered", selected.explanation)
             return selected.text
+
+        item = assignment.item
+        config = assignment.config
+        limits = LookLimits(
+            config.look_turns,
+            config.looks,
+            config.look_characters,
+            config.looked_characters,
+        )
+
+        def take_snapshot() -> Snapshot | None:
+            if not config.look_turns or is_rules(config.drafter):
+                return None
+            own = [document_path(item.kind, item.id)]
+            own += lineage_folders(item.kind, item.id)
+            return record_snapshot(repository, own)
 
         return DraftingContext(
             kind=self.kind,
             ask=session.ask,
             prompts=load_for_item(repository, self.kind.workflow),
+            take_snapshot=take_snapshot,
             gather=gather,
+            open_looker=lambda snapshot: Looker(repository, snapshot, limits),
+            recall=lambda source: recall(
+                repository, item.kind, item.id, source, _today()
+            ),
             check=check,
-            config=assignment.config,
+            config=config,
             today=_today,
             provenance=build_marker(
                 identity.workflow, identity.version, identity.digest
@@ -131,13 +157,18 @@ class Drafting:
         rounds = state["rounds"]
         decision = state["decision"]
         is_stalled = decision == Failure.REVIEW_STALL
-        findings: tuple[Finding, ...] = ()
-        reported = deciding_round(rounds, decision)
-        if reported:
-            findings = findings_of(reported)
+        findings: list[Finding] = []
+        if decision != State.SKELETON:
+            # A skeleton marks its own gaps.
+            ledger = ledger_of(state)
+            if rounds and not rounds[-1]["verdict"]:
+                findings += findings_of(rounds[-1])
+            findings += [entry.finding for entry in ledger.open]
         questions: tuple[str, ...] = ()
         if decision == State.NEEDS_DISCUSSION:
-            questions = _questions(rounds[-1])
+            questions = ledger.questions[:MOST_FINDINGS] or (state["message"],)
+        elif decision == State.APPROVED:
+            questions = tuple(map(say_source_error, ledger.source_errors))
         return Outcome(
             State.FAILED if is_stalled else State(decision),
             state["message"],
@@ -155,11 +186,6 @@ class Drafting:
     ) -> Artifacts:
         """Return the lineage files, and the document if there is one."""
         return artifacts_of(self.kind, state)
-
-
-def _questions(last: RoundState) -> tuple[str, ...]:
-    verdict = parse_verdict(last["verdict"])
-    return verdict.questions[:MOST_FINDINGS] or (verdict.summary,)
 
 
 def _today() -> str:

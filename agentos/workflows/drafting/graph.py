@@ -32,6 +32,11 @@ def build_graph(
         finalize: nodes.finalize,
     }
 
+    def after_load(state: DraftingState) -> str:
+        if state["rounds"]:
+            return validate
+        return draft
+
     def after_validation(state: DraftingState) -> str:
         if state["decision"]:
             return finalize
@@ -48,7 +53,7 @@ def build_graph(
     for name, step in steps.items():
         builder.add_node(name, as_node(name, step))
     builder.add_edge(START, load)
-    builder.add_edge(load, draft)
+    builder.add_conditional_edges(load, after_load, [draft, validate])
     builder.add_edge(draft, validate)
     builder.add_conditional_edges(validate, after_validation, [draft, review, finalize])
     builder.add_conditional_edges(review, after_review, [draft, finalize])

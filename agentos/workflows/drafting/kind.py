@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from agentos.documents.findings import Finding
+from agentos.documents.ledger import Ledger
 from agentos.documents.lld import Tree
-from agentos.documents.review_log import Review, finalize_document
+from agentos.documents.review_log import finalize_document
 from agentos.documents.wrapping import unwrap
 from agentos.kinds import Kind
 
@@ -24,7 +25,7 @@ class Finalize(Protocol):
         *,
         item: str,
         status: str,
-        reviews: Sequence[Review],
+        ledger: Ledger,
         provenance: str,
     ) -> str: ...
 

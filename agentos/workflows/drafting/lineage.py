@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+from agentos.documents.answers import without_answers
+from agentos.documents.judged_text import source_hash
+from agentos.documents.ledger import Ledger, LedgerFile
 from agentos.documents.provenance import (
     RECORDED,
     RULES,
@@ -11,11 +14,12 @@ from agentos.documents.provenance import (
     SIMULATED,
     mark_recorded,
 )
-from agentos.documents.tracking import FindingStatus
 from agentos.documents.verdict import parse_verdict, render_verdict
 from agentos.repository.publish import Artifacts
 from agentos.workflows.drafting.kind import DraftingKind
 from agentos.workflows.drafting.loop import deciding_round, findings_of, say_finding
+from agentos.workflows.drafting.memory import LEDGER_FILE
+from agentos.workflows.drafting.nodes import ledger_of
 from agentos.workflows.drafting.state import DraftingState, RoundState
 
 _REVIEW = """\
@@ -56,15 +60,23 @@ def artifacts_of(kind: DraftingKind, state: DraftingState) -> Artifacts:
         if round["verdict"]:
             title = f"{state['item']}, round {number}"
             files.append(("verdict", _render_review(round, title)))
+    ledger = ledger_of(state)
     best = deciding_round(state["rounds"], state["decision"])
     if state["final"]:
         files.append(("final", state["final"]))
     elif best:
         files.append(("best-draft", best["draft"]))
-        files.append(("open", _render_open(state, best)))
+        files.append(("open", _render_open(state, best, ledger)))
     lineage = {}
+    kept = ""
     for number, (name, text) in enumerate(files, start=1):
-        lineage[f"{number:03d}-{name}.md"] = text
+        file = f"{number:03d}-{name}.md"
+        lineage[file] = text
+        if name == "best-draft":
+            kept = file
+    bare = without_answers(state["source"])
+    stored = LedgerFile(ledger, source_hash(bare), kept)
+    lineage[LEDGER_FILE] = stored.to_json()
     return Artifacts(files=[lineage], document=state["final"])
 
 
@@ -73,7 +85,7 @@ def _render_review(round: RoundState, title: str) -> str:
     if round["reviewer"] in (RULES, SCRIPTED, SIMULATED):
         return _render_rules(round, title)
     verdict = parse_verdict(round["verdict"])
-    rendered = render_verdict(verdict, title).rstrip() + _render_statuses(round)
+    rendered = render_verdict(verdict, title).rstrip()
     if round["reviewer"] == RECORDED:
         # The answer as it came is in the folder of recorded answers.
         return mark_recorded(f"{rendered}\n")
@@ -101,30 +113,15 @@ def _render_problems(round: RoundState) -> str:
     return _PROBLEMS.format(problems="\n".join(lines))
 
 
-def _render_statuses(round: RoundState) -> str:
-    """Render the finding statuses since the last review; empty after a first review."""
-    # A checkpoint of an earlier version has none.
-    statuses = round.get("fates", {})
-    ids: dict[str, list[str]] = {}
-    for id, status in statuses.items():
-        ids.setdefault(status, []).append(id)
-    if ids.keys() <= {FindingStatus.NEW}:
-        return ""
-    lines = []
-    for status in FindingStatus:
-        if status in ids:
-            listed = ", ".join(ids[status])
-            lines.append(f"- {status}: {listed}")
-    return "\n\n## Since the last review\n\n" + "\n".join(lines)
-
-
-def _render_open(state: DraftingState, best: RoundState) -> str:
+def _render_open(state: DraftingState, best: RoundState, ledger: Ledger) -> str:
     """Render the open findings and questions that prevent approval."""
-    lines = [f"- {say_finding(finding)}" for finding in findings_of(best)]
-    if best["verdict"]:
-        for question in parse_verdict(best["verdict"]).questions:
-            flat = " ".join(question.split())
-            lines.append(f"- Question: {flat}")
+    findings = [entry.finding for entry in ledger.open]
+    if not best["verdict"]:
+        findings = [*findings_of(best), *findings]
+    lines = [f"- {say_finding(finding)}" for finding in findings]
+    for question in ledger.questions:
+        flat = " ".join(question.split())
+        lines.append(f"- Question: {flat}")
     return _OPEN.format(
         message=state["message"],
         number=state["rounds"].index(best) + 1,

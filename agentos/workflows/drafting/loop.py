@@ -1,6 +1,4 @@
-"""The rules of the drafting loop: which findings are open, and when the loop ends
-(pure).
-"""
+"""The rules of the drafting loop: when it ends, and how (pure)."""
 
 from __future__ import annotations
 
@@ -8,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agentos.documents.findings import Category, Finding, Tier, blocks_approval
+from agentos.documents.ledger import Ledger, ReviewRecord
 from agentos.documents.provenance import RULES, SCRIPTED, SIMULATED
-from agentos.documents.tracking import Tracked, change_detector, find_standstill, track
-from agentos.documents.verdict import Decision, Verdict, parse_verdict
+from agentos.documents.tracking import find_standstill
+from agentos.documents.verdict import Decision, parse_verdict
 from agentos.item import Failure, State
 from agentos.state.wording import count
 from agentos.workflows.drafting.state import RoundState
@@ -74,23 +73,9 @@ def basis_of(rounds: Rounds) -> RoundState | None:
     return None
 
 
-def open_findings(rounds: Rounds) -> Findings:
-    """Return the findings that the next draft has to resolve: those of the last draft
-    and those of the last review.
-    """
-    if not rounds:
-        return ()
-    last = rounds[-1]
-    findings = findings_of(last)
-    reviewed = latest_review(rounds)
-    if reviewed is not None and reviewed is not last:
-        findings += findings_of(reviewed)
-    return findings
-
-
 def deciding_round(rounds: Rounds, decision: str) -> RoundState | None:
-    """Return the round whose findings are reported: the one that decided, or else the
-    best one.
+    """Return the round whose draft is kept: the one that decided, or else the best
+    one.
     """
     if decision == State.SKELETON:
         # The document marks its own gaps, and its review log lists them.
@@ -98,23 +83,6 @@ def deciding_round(rounds: Rounds, decision: str) -> RoundState | None:
     if decision in (State.APPROVED, State.NEEDS_DISCUSSION):
         return rounds[-1]
     return best_round(rounds)
-
-
-def follow(verdict: Verdict, earlier: Rounds, draft: str) -> Tracked:
-    """Give the findings of a review stable ids, and the earlier findings their new
-    status.
-    """
-    last = latest_review(earlier)
-    previous = ""
-    if last is not None:
-        previous = last["draft"]
-    is_changed = change_detector(previous, draft)
-    history = _reviewed_findings(earlier)
-    return track(verdict.findings, history, is_changed)
-
-
-def _reviewed_findings(rounds: Rounds) -> list[Findings]:
-    return [findings_of(round) for round in rounds if round["verdict"]]
 
 
 def end_of_validation(rounds: Rounds, max_rounds: int) -> LoopEnding:
@@ -130,7 +98,7 @@ def end_of_validation(rounds: Rounds, max_rounds: int) -> LoopEnding:
         message = f"{found} of the mechanical check still open, first: {first}"
         return LoopEnding(State.NEEDS_REVISION, message)
     for other, round in enumerate(earlier, start=1):
-        if round["draft"] == current["draft"]:
+        if round["draft"] == current["draft"] and not _may_repeat(current):
             # A drafter that repeats a text would repeat it again, at the same price.
             reason = f"draft {number} repeats draft {other}"
             if problems:
@@ -138,48 +106,80 @@ def end_of_validation(rounds: Rounds, max_rounds: int) -> LoopEnding:
                 if len(problems) > 1:
                     reason += f" (and {len(problems) - 1} more)"
             return _stalled(reason)
-    unreviewed: list[Findings] = []
+    unreviewed: list[set[str]] = []
     for round in rounds:
         if round["verdict"]:
             unreviewed.clear()
         else:
-            unreviewed.append(findings_of(round))
+            unreviewed.append(_blocking_ids(findings_of(round)))
     standstill = find_standstill(unreviewed)
     if not problems or not standstill:
         return LoopEnding()
     return _stalled(f"mechanical check: {standstill}")
 
 
-def end_of_review(verdict: Verdict, rounds: Rounds, max_rounds: int) -> LoopEnding:
+def _may_repeat(round: RoundState) -> bool:
+    """Tell whether a text may stay as it is, because its writer contests findings."""
+    return bool(round.get("contests")) and not round["problems"]
+
+
+def end_of_review(
+    review: ReviewRecord, rounds: Rounds, ledger: Ledger, max_rounds: int
+) -> LoopEnding:
     """Decide whether the loop ends after a review."""
-    without_model = _end_without_model(verdict, rounds[-1])
+    current = rounds[-1]
+    without_model = _end_without_model(review, current)
     if without_model is not None:
         return without_model
-    match verdict.decision:
-        case Decision.APPROVED:
-            return LoopEnding(State.APPROVED, verdict.summary)
-        case Decision.DISCUSS:
-            question = verdict.summary
-            if verdict.questions:
-                question = verdict.questions[0]
-            return LoopEnding(State.NEEDS_DISCUSSION, question)
+    questions = ledger.questions
+    if review.decision is Decision.APPROVED:
+        if questions:
+            return LoopEnding(State.NEEDS_DISCUSSION, questions[0])
+        return LoopEnding(State.APPROVED, review.summary)
+    if review.decision is Decision.DISCUSS:
+        question = questions[0] if questions else review.summary
+        return LoopEnding(State.NEEDS_DISCUSSION, question)
     if len(rounds) >= max_rounds:
-        reason = verdict.summary
-        for finding in verdict.findings:
-            if blocks_approval(finding):
-                reason = finding.text
+        if questions:
+            return LoopEnding(State.NEEDS_DISCUSSION, questions[0])
+        reason = review.summary
+        for entry in ledger.open:
+            if blocks_approval(entry.finding):
+                reason = entry.text
                 break
         taken = count(len(rounds), "round")
         message = f"not approved in {taken}: {reason}"
         return LoopEnding(State.NEEDS_REVISION, message)
-    history = _reviewed_findings(rounds)
-    standstill = find_standstill(history)
-    if standstill:
-        return _stalled(standstill)
-    return LoopEnding()
+    standstill = find_standstill(_open_after_reviews(rounds))
+    if not standstill:
+        return LoopEnding()
+    if questions:
+        return LoopEnding(State.NEEDS_DISCUSSION, questions[0])
+    return _stalled(standstill)
 
 
-def _end_without_model(verdict: Verdict, current: RoundState) -> LoopEnding | None:
+def _open_after_reviews(rounds: Rounds) -> list[set[str]]:
+    """Return what held up an approval after each review."""
+    found = []
+    for round in rounds:
+        if not round["verdict"]:
+            continue
+        # A checkpoint of an earlier version has only the findings.
+        open_ids = round.get("open")
+        if open_ids is None:
+            found.append(_blocking_ids(findings_of(round)))
+        else:
+            found.append(set(open_ids))
+    return found
+
+
+def _blocking_ids(findings: Findings) -> set[str]:
+    return {finding.id for finding in findings if blocks_approval(finding)}
+
+
+def _end_without_model(
+    review: ReviewRecord, current: RoundState
+) -> LoopEnding | None:
     """Decide if rules or a simulation took part; None if a model's verdict counts.
 
     Rules only fill and check a template: their result is a skeleton, and they approve
@@ -187,9 +187,9 @@ def _end_without_model(verdict: Verdict, current: RoundState) -> LoopEnding | No
     """
     reviewer = current["reviewer"]
     if reviewer == SIMULATED:
-        return LoopEnding(State.SIMULATED, verdict.summary)
+        return LoopEnding(State.SIMULATED, review.summary)
     if current["drafter"] == RULES and reviewer != SCRIPTED:
-        gaps = count(len(verdict.findings), "finding")
+        gaps = count(len(findings_of(current)), "finding")
         message = f"{gaps} in its review log, no model was asked"
         return LoopEnding(State.SKELETON, message)
     if reviewer == RULES:
@@ -212,10 +212,11 @@ def best_round(rounds: Rounds) -> RoundState | None:
     """
 
     def rank(round: RoundState) -> tuple[bool, int]:
-        findings = findings_of(round)
-        blocking = sum(map(blocks_approval, findings))
         is_unreviewed = not round["verdict"]
-        return is_unreviewed, blocking
+        open_ids = round.get("open")
+        if is_unreviewed or open_ids is None:
+            return is_unreviewed, len(_blocking_ids(findings_of(round)))
+        return is_unreviewed, len(open_ids)
 
     return min(reversed(rounds), key=rank, default=None)
 

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from agentos.documents.findings import Finding, blocks_approval
-from agentos.documents.markdown import MAX_CHARACTERS
+from agentos.documents.judged_text import source_hash, stamp_text, text_hash
+from agentos.documents.ledger import (
+    WRITER,
+    Contest,
+    Ledger,
+    Said,
+    contest,
+    keep_source_errors,
+    open_binding_ids,
+    record_review,
+)
+from agentos.documents.markdown import MAX_CHARACTERS, LineKind, scan
 from agentos.documents.provenance import (
     APPROVED_STATUS,
     RECORDED,
@@ -16,11 +27,14 @@ from agentos.documents.provenance import (
     SIMULATED_STATUS,
     SKELETON_STATUS,
 )
-from agentos.documents.review_log import Review
-from agentos.documents.verdict import parse_verdict, verdict_json
+from agentos.documents.verdict import Verdict, parse_verdict, verdict_json
+from agentos.documents.verdict.model import SourceError
+from agentos.documents.writer_notes import WriterNotes, split_notes
 from agentos.errors import BadInput, ModelFormat
 from agentos.gateway.providers import Completion, Message
 from agentos.item import State
+from agentos.plain_data import from_data, to_data
+from agentos.repository.look import Looker, Snapshot, looks_in
 from agentos.settings import RunConfig
 from agentos.workflows.drafting.kind import DraftingKind
 from agentos.workflows.drafting.loop import (
@@ -28,18 +42,33 @@ from agentos.workflows.drafting.loop import (
     basis_of,
     end_of_review,
     end_of_validation,
-    findings_of,
-    follow,
     latest_review,
-    open_findings,
 )
-from agentos.workflows.drafting.state import DraftingState, RoundState
+from agentos.workflows.drafting.memory import AS_IT_STANDS, Memory
+from agentos.workflows.drafting.showing import (
+    show_changes,
+    show_earlier,
+    show_hints,
+    show_reasons,
+)
+from agentos.workflows.drafting.state import DraftingState, RoundState, new_round
 from agentos.workflows.engine.flow import Ask, Observe
 from agentos.workflows.engine.steps import Update
+from agentos.workflows.looking import (
+    Conversation,
+    ask_looking,
+    describe_looking,
+    find_quote,
+)
 from agentos.workflows.prompts.overrides import Overrides
 from agentos.workflows.verdicts import ask_for_verdict
 
 DRAFT_LIMIT = MAX_CHARACTERS
+LONGEST_ANSWER = 2 * MAX_CHARACTERS
+HOW_TO_WRITE = (
+    "Answer with a block `look` to look at more, or with the whole document and nothing"
+    " else, as asked above."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +78,13 @@ class DraftingContext:
     kind: DraftingKind
     ask: Ask
     prompts: Overrides
-    gather: Callable[[str], str]
+    take_snapshot: Callable[[], Snapshot | None]
+    """Record the repository as it is, for looks; None if nobody looks."""
+    gather: Callable[[str, Snapshot | None], str]
     """Return the repository context of a source."""
+    open_looker: Callable[[Snapshot], Looker]
+    recall: Callable[[str], Memory]
+    """Return what earlier runs left of the document."""
     check: Callable[[str, str, str], Sequence[Finding]]
     """Check a draft mechanically against its source, the previous draft and the
     repository.
@@ -62,27 +96,91 @@ class DraftingContext:
 
 
 async def load(state: DraftingState, context: DraftingContext) -> Update:
-    """Refuse an unusable source, and gather the repository context for the drafter."""
-    defects = context.kind.find_defects(state["source"])
+    """Refuse an unusable source, record the repository, and go on from what earlier runs
+    left.
+    """
+    source = state["source"]
+    defects = context.kind.find_defects(source)
     if defects:
         raise BadInput(f"Invalid spec format: {'; '.join(defects)}")
-    return {"decision": "", "material": context.gather(state["source"])}
+    memory = context.recall(source)
+    snapshot = context.take_snapshot()
+    rounds = []
+    if memory.is_edited:
+        rounds.append(new_round(memory.draft, AS_IT_STANDS))
+        context.observe("noted", "it was edited since its approval; reviewing it as it is")
+    elif memory.draft:
+        still = len(memory.ledger.open)
+        context.observe("noted", f"going on from the last draft, findings open: {still}")
+    return {
+        "decision": "",
+        "material": context.gather(source, snapshot),
+        "snapshot": to_data(snapshot) if snapshot else {},
+        "ledger": to_data(memory.ledger),
+        "earlier_draft": "" if memory.is_edited else memory.draft,
+        "rounds": rounds,
+    }
 
 
 async def draft(state: DraftingState, context: DraftingContext) -> Update:
     """Have the document written, or revised to resolve the open findings."""
     rounds = state["rounds"]
+    ledger = ledger_of(state)
+    looker = _looker(state, context)
     inputs = {
         "item": state["item"],
         context.kind.source: state["source"],
         "template": context.prompts.template,
         # A checkpoint of an earlier version has none.
         "material": state.get("material", ""),
-        "previous_draft": _basis_draft(rounds),
-        "findings": _as_json(open_findings(rounds)) if rounds else "",
+        "looking": describe_looking("writer", looker),
+        "previous_draft": _basis_draft(state, rounds),
+        "findings": show_reasons(rounds, ledger),
     }
-    answer = await _ask(context, "draft", len(rounds) + 1, 1, inputs, schema="")
-    text = context.kind.unwrap(answer.text).strip()
+
+    def ask(said: Sequence[Message]) -> Awaitable[Completion]:
+        return _ask(context, "draft", len(rounds) + 1, 1, inputs, schema="", said=said)
+
+    talk = await ask_looking(ask, _looks_of_writer, looker, HOW_TO_WRITE)
+    _report_looks(context, "drafter", talk.looked)
+    text, notes = _read_draft(talk, context)
+    ledger, contests = _apply_notes(ledger, notes, looker, context)
+    new = new_round(text, talk.answer.model)
+    new["looked"] = list(talk.looked)
+    new["notes"] = [*notes.done, *(f"{one.id} contested: {one.reason}" for one in contests)]
+    new["contests"] = len(contests)
+    return {
+        "rounds": [*rounds, new],
+        "ledger": to_data(ledger),
+        "calls": state["calls"] + len(talk.answers),
+    }
+
+
+def _looks_of_writer(answer: str) -> Sequence[str] | None:
+    """Return the looks of an answer that is not a document."""
+    if len(answer) > LONGEST_ANSWER:
+        return None
+    looks = looks_in(answer)
+    if looks is None:
+        return None
+    for line in scan(answer):
+        if line.kind is LineKind.HEADING:
+            return None
+    return looks
+
+
+def _read_draft(
+    talk: Conversation, context: DraftingContext
+) -> tuple[str, WriterNotes]:
+    """Return the document of an answer, and what its writer says beside it."""
+    answer = talk.answer.text
+    if _looks_of_writer(answer) is not None:
+        raise ModelFormat(
+            f"the drafter looked {talk.turns} times and wrote nothing; run again, or name"
+            " another --drafter"
+        )
+    body, notes = split_notes(answer)
+    text = context.kind.unwrap(body).strip()
     if not text:
         raise ModelFormat(
             "the drafter gave an empty answer; run again, or name another --drafter"
@@ -92,17 +190,35 @@ async def draft(state: DraftingState, context: DraftingContext) -> Update:
             f"the drafter gave {len(text)} characters, the limit is {DRAFT_LIMIT}; name"
             " another --drafter"
         )
-    new = RoundState(
-        draft=text + "\n",
-        drafter=answer.model,
-        problems=[],
-        verdict="",
-        fates={},
-        answer="",
-        reviewer="",
-        reviewed_on="",
-    )
-    return {"rounds": [*rounds, new], "calls": state["calls"] + 1}
+    return text + "\n", notes
+
+
+def _apply_notes(
+    ledger: Ledger,
+    notes: WriterNotes,
+    looker: Looker | None,
+    context: DraftingContext,
+) -> tuple[Ledger, list[Contest]]:
+    """Record what the writer contests, and what it says is wrong in the source; only
+    quoted lines that exist count.
+    """
+    contests = []
+    for given in notes.contests:
+        entry = ledger.find(given.id)
+        if entry is None or not entry.is_open:
+            continue
+        quote = given.quote
+        if quote is not None and looker is not None:
+            quote = find_quote(quote, looker)
+        contests.append(Contest(given.id, given.reason, quote))
+    said = Said(WRITER, context.today())
+    ledger = contest(ledger, contests, said)
+    errors: list[SourceError] = []
+    for error in notes.source_errors:
+        found = find_quote(error.quote, looker) if looker else None
+        if found is not None:
+            errors.append(SourceError(error.sentence, found, error.reading))
+    return keep_source_errors(ledger, errors), contests
 
 
 async def validate(state: DraftingState, context: DraftingContext) -> Update:
@@ -113,10 +229,17 @@ async def validate(state: DraftingState, context: DraftingContext) -> Update:
     findings: Sequence[Finding] = ()
     # A skeleton is not sent back for its gaps: the rules' review lists them.
     if current["drafter"] != RULES:
-        previous = _basis_draft(earlier)
+        previous = _basis_draft(state, earlier)
         findings = context.check(current["draft"], state["source"], previous)
-    problems = [_as_data(finding) for finding in findings if blocks_approval(finding)]
-    rounds = [*earlier, RoundState(**{**current, "problems": problems})]
+    problems = []
+    hints = []
+    for finding in findings:
+        if blocks_approval(finding):
+            problems.append(_as_data(finding))
+        else:
+            hints.append(finding.text)
+    checked = RoundState(**{**current, "problems": problems, "hints": hints})
+    rounds = [*earlier, checked]
     return {
         "rounds": rounds,
         **_ended(end_of_validation(rounds, context.config.max_rounds)),
@@ -124,17 +247,46 @@ async def validate(state: DraftingState, context: DraftingContext) -> Update:
 
 
 async def review(state: DraftingState, context: DraftingContext) -> Update:
-    """Have the draft reviewed; the reviewer sees the source, the draft and the earlier
-    findings.
+    """Have the draft reviewed; the reviewer sees the source, the draft, the repository
+    and the earlier findings. A text that was judged before is not judged again.
     """
     *earlier, current = state["rounds"]
+    ledger = ledger_of(state)
+    text = text_hash(current["draft"])
+    source = source_hash(state["source"])
+    known = ledger.review_of(text, source)
+    if known is not None and not current.get("contests"):
+        context.observe("noted", f"unchanged since review {known.number}: not asked again")
+        judged = RoundState(
+            **{
+                **current,
+                "verdict": verdict_json(_repeat(ledger, known.decision, known.summary)),
+                "reviewer": known.by,
+                "reviewed_on": known.on,
+                "open": sorted(open_binding_ids(ledger)),
+            }
+        )
+        rounds = [*earlier, judged]
+        ending = end_of_review(known, rounds, ledger, context.config.max_rounds)
+        return {"rounds": rounds, **_ended(ending)}
+    looker = _looker(state, context)
     last = latest_review(earlier)
+    before = last["draft"] if last else ""
+    if last is None and ledger.reviews:
+        before = state.get("earlier_draft", "")
     inputs = {
         "item": state["item"],
         context.kind.source: state["source"],
+        "material": state.get("material", ""),
+        "looking": describe_looking("reviewer", looker),
         "draft": current["draft"],
-        "earlier_findings": _as_json(findings_of(last)) if last else "",
+        "earlier_findings": show_earlier(ledger, current.get("notes", ())),
+        "changes": show_changes(before, current["draft"]),
+        "hints": show_hints(current.get("hints", ())),
     }
+    schema = "verdict"
+    if context.prompts.uses("review", "looking"):
+        schema = "look_or_verdict"
 
     def ask(attempt: int, said: Sequence[Message]) -> Awaitable[Completion]:
         return _ask(
@@ -143,26 +295,41 @@ async def review(state: DraftingState, context: DraftingContext) -> Update:
             len(state["rounds"]),
             attempt,
             inputs,
-            schema="verdict",
+            schema=schema,
             said=said,
         )
 
-    verdict, answer, asked = await ask_for_verdict(ask)
-    tracked = follow(verdict, earlier, current["draft"])
-    verdict = replace(verdict, findings=tracked.findings)
+    judgment = await ask_for_verdict(ask, looker, ledger)
+    _report_looks(context, "reviewer", judgment.looked)
+    said = Said(judgment.answer.model, context.today())
+    ledger, verdict = record_review(ledger, judgment.verdict, said, text, source)
     judged = RoundState(
         **{
             **current,
             "verdict": verdict_json(verdict),
-            "fates": tracked.to_json(),
-            "answer": answer.text,
-            "reviewer": answer.model,
-            "reviewed_on": context.today(),
+            "answer": judgment.answer.text,
+            "reviewer": said.by,
+            "reviewed_on": said.on,
+            "looked": [*current.get("looked", ()), *judgment.looked],
+            "open": sorted(open_binding_ids(ledger)),
         }
     )
     rounds = [*earlier, judged]
-    ending = end_of_review(verdict, rounds, context.config.max_rounds)
-    return {"rounds": rounds, "calls": state["calls"] + asked, **_ended(ending)}
+    ending = end_of_review(
+        ledger.reviews[-1], rounds, ledger, context.config.max_rounds
+    )
+    return {
+        "rounds": rounds,
+        "ledger": to_data(ledger),
+        "calls": state["calls"] + len(judgment.answers),
+        **_ended(ending),
+    }
+
+
+def _repeat(ledger: Ledger, decision: Any, summary: str) -> Verdict:
+    """Return the verdict on a text that was judged before, with what is open of it."""
+    findings = tuple(entry.finding for entry in ledger.open)
+    return Verdict(decision, summary, findings, questions=ledger.questions)
 
 
 async def finalize(state: DraftingState, context: DraftingContext) -> Update:
@@ -182,42 +349,57 @@ async def finalize(state: DraftingState, context: DraftingContext) -> Update:
         state["rounds"][-1]["draft"],
         item=state["item"],
         status=status,
-        reviews=reviews_of(state),
+        ledger=ledger_of(state),
         provenance=context.provenance,
     )
-    return {"final": text}
+    return {"final": stamp_text(text)}
 
 
-def reviews_of(state: DraftingState) -> list[Review]:
-    """Return the reviews of all rounds that had one."""
-    reviews: list[Review] = []
+def ledger_of(state: DraftingState) -> Ledger:
+    """Return the ledger; that of a checkpoint of an earlier version follows from its
+    reviews.
+    """
+    stored = state.get("ledger")
+    if stored is not None:
+        return from_data(Ledger, stored)
+    ledger = Ledger()
+    source = source_hash(state["source"])
     for round in state["rounds"]:
         if round["verdict"]:
-            review = Review(
-                len(reviews) + 1,
-                round["reviewer"],
-                round["reviewed_on"],
-                parse_verdict(round["verdict"]),
-            )
-            reviews.append(review)
-    return reviews
+            verdict = parse_verdict(round["verdict"])
+            said = Said(round["reviewer"], round["reviewed_on"])
+            text = text_hash(round["draft"])
+            ledger, _ = record_review(ledger, verdict, said, text, source)
+    return ledger
 
 
-def _basis_draft(rounds: Sequence[RoundState]) -> str:
+def _looker(state: DraftingState, context: DraftingContext) -> Looker | None:
+    """Return what answers looks, None if nobody may look."""
+    stored = state.get("snapshot")
+    if not stored:
+        return None
+    return context.open_looker(from_data(Snapshot, stored))
+
+
+def _report_looks(context: DraftingContext, role: str, looked: Sequence[str]) -> None:
+    if looked:
+        context.observe("looked", f"{role}: {'; '.join(looked)}")
+
+
+def _basis_draft(state: DraftingState, rounds: Sequence[RoundState]) -> str:
     basis = basis_of(rounds)
-    return basis["draft"] if basis else ""
+    if basis is None:
+        return state.get("earlier_draft", "")
+    return basis["draft"]
 
 
 def _ended(ending: LoopEnding) -> Update:
     return {"decision": str(ending.decision), "message": ending.message}
 
 
-def _as_json(findings: Sequence[Finding]) -> str:
-    return json.dumps([_as_data(finding) for finding in findings], ensure_ascii=False)
-
-
 def _as_data(finding: Finding) -> dict[str, str]:
-    return {name: str(value) for name, value in asdict(finding).items()}
+    data = {name: str(value) for name, value in asdict(finding).items()}
+    return {name: data[name] for name in ("id", "tier", "category", "section", "text")}
 
 
 def _ask(

@@ -1,10 +1,12 @@
 """The state of a drafting item; the graph library drops every key that is not declared
 here.
+
+What is `NotRequired` is missing in checkpoints of earlier versions.
 """
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Any, NotRequired, TypedDict
 
 
 class RoundState(TypedDict):
@@ -16,12 +18,20 @@ class RoundState(TypedDict):
     """Findings of the mechanical check, as JSON data."""
     verdict: str
     """The review as JSON with stable finding ids; empty if there was none."""
-    fates: dict[str, str]
-    """The status of every known finding in this review, by id."""
     answer: str
     """The reviewer's answer from which the verdict was read."""
     reviewer: str
     reviewed_on: str
+    hints: NotRequired[list[str]]
+    """What the mechanical check asks the reviewer to look at."""
+    contests: NotRequired[int]
+    """How many findings its writer contests."""
+    notes: NotRequired[list[str]]
+    """What the writer says it did about the findings."""
+    looked: NotRequired[list[str]]
+    """What writer and reviewer looked at, a line each."""
+    open: NotRequired[list[str]]
+    """The ids of the findings that hold up an approval after this round's review."""
 
 
 class DraftingState(TypedDict):
@@ -30,8 +40,8 @@ class DraftingState(TypedDict):
     item: str
     source: str
     material: str
-    """The repository context for the drafter, gathered once so that a resumed item sends
-    the same prompts.
+    """The repository context, gathered once so that a resumed item sends the same
+    prompts.
     """
     rounds: list[RoundState]
     decision: str
@@ -39,6 +49,12 @@ class DraftingState(TypedDict):
     message: str
     final: str
     calls: int
+    snapshot: NotRequired[dict[str, Any]]
+    """The repository as it was when the item began, for looks."""
+    ledger: NotRequired[dict[str, Any]]
+    """The findings and reviews of the document."""
+    earlier_draft: NotRequired[str]
+    """The draft with which an earlier run ended, to go on from."""
 
 
 def initial_state(item: str, source: str) -> DraftingState:
@@ -52,4 +68,17 @@ def initial_state(item: str, source: str) -> DraftingState:
         message="",
         final="",
         calls=0,
+    )
+
+
+def new_round(draft: str, drafter: str) -> RoundState:
+    """Return a round that has only a draft yet."""
+    return RoundState(
+        draft=draft,
+        drafter=drafter,
+        problems=[],
+        verdict="",
+        answer="",
+        reviewer="",
+        reviewed_on="",
     )

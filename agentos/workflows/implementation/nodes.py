@@ -88,10 +88,8 @@ async def review_plan(state: ImplementationState, context: BuildContext) -> Upda
         }
     inputs = {"item": state["item"], "design": state["source"]}
 
-    answers: list[Completion] = []
-
-    async def ask(attempt: int, said: Sequence[Message]) -> Completion:
-        answer = await _ask(
+    def ask(attempt: int, said: Sequence[Message]) -> Awaitable[Completion]:
+        return _ask(
             context,
             "review",
             PLAN,
@@ -101,15 +99,15 @@ async def review_plan(state: ImplementationState, context: BuildContext) -> Upda
             said=said,
             schema="verdict",
         )
-        answers.append(answer)
-        return answer
 
-    verdict, answer, _ = await ask_for_verdict(ask)
+    judgment = await ask_for_verdict(ask)
+    verdict = judgment.verdict
+    answer = judgment.answer
     update: Update = {
         "plan": verdict_json(verdict),
         "plan_answer": answer.text,
         "reviewer": answer.model,
-        **_bill(state, *answers),
+        **_bill(state, *judgment.answers),
         "findings": [
             f"{finding.id} ({finding.tier}): {finding.text}"
             for finding in verdict.findings

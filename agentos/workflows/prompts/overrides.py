@@ -65,11 +65,22 @@ class Overrides:
             found.append(_template_path(self.kind))
         return tuple(found)
 
+    def uses(self, role: str, name: str) -> bool:
+        """Tell whether the prompt of a role has a place for an input."""
+        override = self.prompts.get(role)
+        if override is not None:
+            return name in used_inputs(override)
+        return name in load_prompt(self.kind.record.package, role).inputs
+
     def render(self, role: str, inputs: Mapping[str, str]) -> tuple[Message, ...]:
         """Fill the prompt of a role; a cache may keep what all rounds repeat."""
-        repeated, rest = render_parts(
-            self.kind.record.package, role, inputs, self.prompts.get(role)
-        )
+        override = self.prompts.get(role)
+        package = self.kind.record.package
+        if override is None and not self.kind.record.builds:
+            # A prompt of a document uses of its inputs what it needs.
+            declared = load_prompt(package, role).inputs
+            inputs = {name: inputs[name] for name in inputs if name in declared}
+        repeated, rest = render_parts(package, role, inputs, override)
         return ask_once(repeated + rest, len(repeated))
 
 
@@ -145,10 +156,12 @@ def _check_package(kind: Kind) -> None:
         for role in record.prompts:
             declared = load_prompt(record.package, role).inputs
             given = {"item", record.source, *DOCUMENT_INPUTS.get(role, declared)}
-            if not record.builds and declared != given:
+            unknown = sorted(declared - given)
+            if not record.builds and unknown:
                 listed = ", ".join(sorted(given))
                 raise ValueError(
-                    f"the first line of prompts/{role}.md must be 'inputs: {listed}'"
+                    f"the first line of prompts/{role}.md declares {unknown[0]}; the"
+                    f" inputs are {listed}"
                 )
         if not record.builds:
             load_template(record.package, kind)
@@ -176,6 +189,8 @@ def _template_path(kind: Kind) -> str:
 
 def _check_prompt(path: str, text: str, kind: Kind, role: str) -> None:
     known = load_prompt(kind.record.package, role).inputs
+    if not kind.record.builds:
+        known |= set(DOCUMENT_INPUTS[role])
     declared, body, _ = split_prompt(text)
     used = used_inputs(body)
     listed = ", ".join(sorted(known))

@@ -40,6 +40,10 @@ _INVISIBLE = (
 _JOINERS = re.compile("(?<![^\x00-\x7f])[\u200c-\u200f]+(?![^\x00-\x7f])")
 
 
+_TRUSTED = ("item", "looking")
+"""Inputs that come from AgentOS itself: an id, and how to look at the repository."""
+
+
 class Prompt(NamedTuple):
     """A prompt: its declared inputs, and its text with placeholders."""
 
@@ -104,7 +108,7 @@ def render_parts(
     def fill(placeholder: re.Match[str]) -> str:
         input_name = placeholder[1]
         text = inputs[input_name]
-        return _enclose(input_name, text)
+        return enclose(input_name, text)
 
     end = len(body)
     for placeholder in _PLACEHOLDER.finditer(body):
@@ -179,13 +183,13 @@ def _show_code(code: int) -> str:
     return f"<U+{code:04X}>"
 
 
-def _enclose(name: str, text: str) -> str:
+def enclose(name: str, text: str) -> str:
     """Delimit a text by its own hash.
 
     The hash is stable, so the journal recognizes the prompt, and the author of the text
     cannot predict it, so the text cannot close its own delimiter.
     """
-    if name == "item":
+    if name in _TRUSTED:
         return text
     if not text:
         return "(none)"
@@ -195,7 +199,7 @@ def _enclose(name: str, text: str) -> str:
     while mark in shown:
         digest = _sha256(digest)
         mark = digest[:24]
-    label = name.upper()
+    label = name.upper().replace(" ", "-")
     delimiter = f"{label}-{mark}"
     return f"<<<{delimiter}\n{shown}\n{delimiter}>>>"
 

@@ -47,8 +47,10 @@ PROMPT = "Say hello to the canary prompt"
 VERDICT = {
     "decision": "APPROVED",
     "summary": "Good.",
+    "earlier": [],
     "findings": [],
     "resolved_questions": [],
+    "source_errors": [],
     "questions": [],
     "coverage": [],
 }

@@ -124,10 +124,9 @@ def test_the_reviewer_sees_issue_draft_and_its_own_open_findings_and_no_chat_of_
     first, second = models.prompts("review")
     assert ISSUE in first
     assert LOCK.text not in first
-    assert '"id": "F1"' in second
-    assert "Draft 2." in second
-    assert "Draft 1." not in second
-    assert "def export_members(path: str) -> int" not in second
+    assert "State each of these in `earlier`:\n- F1 (high, section 2.5)" in second
+    assert "\n-Draft 1.\n+Draft 2.\n" in second
+    assert "def export_members(path: str) -> int" in second
 
 
 def test_a_repository_puts_its_own_prompt_and_template_in_place(tmp_path: Path) -> None:

@@ -11,7 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentos.documents.verdict import VERDICT_SCHEMA, Decision, parse_verdict
+from agentos.documents.verdict import (
+    LOOK_OR_VERDICT_SCHEMA,
+    VERDICT_SCHEMA,
+    Decision,
+    read_verdict,
+)
 from agentos.workflows.prompts.rendering import (
     load_prompt,
     load_template,
@@ -26,19 +31,39 @@ INPUTS = {
         "issue",
         "template",
         "material",
+        "looking",
         "previous_draft",
         "findings",
     },
-    (LLD, "review"): {"item", "issue", "draft", "earlier_findings"},
+    (LLD, "review"): {
+        "item",
+        "issue",
+        "material",
+        "looking",
+        "draft",
+        "earlier_findings",
+        "changes",
+        "hints",
+    },
     (ISSUE, "draft"): {
         "item",
         "brief",
         "template",
         "material",
+        "looking",
         "previous_draft",
         "findings",
     },
-    (ISSUE, "review"): {"item", "brief", "draft", "earlier_findings"},
+    (ISSUE, "review"): {
+        "item",
+        "brief",
+        "material",
+        "looking",
+        "draft",
+        "earlier_findings",
+        "changes",
+        "hints",
+    },
 }
 
 
@@ -81,9 +106,16 @@ def test_the_reviewers_prompt_explains_every_field_and_word_of_the_verdict(
     body = load_prompt(package, "review").body
     finding = VERDICT_SCHEMA["properties"]["findings"]["items"]["properties"]
     row = VERDICT_SCHEMA["properties"]["coverage"]["items"]["properties"]
+    earlier = VERDICT_SCHEMA["properties"]["earlier"]["items"]["properties"]
+    error = VERDICT_SCHEMA["properties"]["source_errors"]["items"]["properties"]
     words = [
         *VERDICT_SCHEMA["properties"],
         *finding,
+        *finding["basis"]["enum"],
+        *finding["quotes"]["items"]["properties"],
+        *earlier,
+        *earlier["state"]["enum"],
+        *error,
         *finding["tier"]["enum"],
         *finding["category"]["enum"],
         *row,
@@ -96,12 +128,14 @@ def test_the_reviewers_prompt_explains_every_field_and_word_of_the_verdict(
 def test_the_example_is_a_verdict_and_one_that_approves_nothing(package: str) -> None:
     body = load_prompt(package, "review").body
     (example,) = re.findall(r"```json\n(.*?)```", body, re.DOTALL)
-    assert parse_verdict(example).decision is Decision.REVISE
-    assert json.loads(example).keys() == VERDICT_SCHEMA["properties"].keys()
+    assert read_verdict(example).decision is Decision.REVISE
+    shown = json.loads(example)
+    assert shown.keys() == LOOK_OR_VERDICT_SCHEMA["properties"].keys()
+    assert shown["verdict"].keys() == VERDICT_SCHEMA["properties"].keys()
 
 
 def test_an_empty_input_is_said() -> None:
-    assert "## Findings of earlier rounds\n\n(none)" in fill(LLD, "review")
+    assert "## Earlier findings\n\n(none)" in fill(LLD, "review")
 
 
 def test_an_input_that_looks_like_a_place_or_a_prompt_stays_what_it_is() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 
 from agentos.documents.brief import Brief, parse_brief
@@ -16,9 +15,9 @@ from agentos.documents.issue import (
 )
 from agentos.documents.issue_spec import check_issue_spec, wish_coverage
 from agentos.documents.lld import check_lld, check_plan, coverage, parse_lld
+from agentos.documents.markdown import split_lines
 from agentos.documents.tables import render_row
 from agentos.documents.verdict import CoverageRow, Decision, Verdict
-from agentos.errors import ProviderError
 from agentos.gateway.providers.offline.filling import (
     GAP,
     MOST_ENTRIES,
@@ -185,10 +184,9 @@ def _say_rows(texts: Sequence[str], columns: int) -> list[str]:
     return [render_row([text, *gaps]) for text in quoted[:MOST_ENTRIES]]
 
 
-def _add_findings(previous: str, findings: Sequence[Finding]) -> str:
+def _add_findings(previous: str, findings: Sequence[str]) -> str:
     """Return a draft with the findings as open questions, since rules answer none."""
-    texts = [f"{finding.id}: {finding.text}" for finding in findings]
-    bullets = bullet(texts, mark="- [ ]")
+    bullets = bullet(findings, mark="- [ ]")
     asked = "\n".join(bullets)
     before, found, after = previous.partition(_QUESTIONS)
     if found:
@@ -196,26 +194,9 @@ def _add_findings(previous: str, findings: Sequence[Finding]) -> str:
     return f"{previous.rstrip()}\n\n## Open Questions\n{asked}\n"
 
 
-def read_findings(text: str) -> list[Finding]:
-    """Read the findings of the previous round."""
-    if not text.strip():
-        return []
-    findings = []
-    try:
-        for entry in json.loads(text):
-            finding = Finding(
-                str(entry["id"]),
-                Tier(entry["tier"]),
-                Category(entry["category"]),
-                str(entry["section"]),
-                str(entry["text"]),
-            )
-            findings.append(finding)
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ProviderError(
-            f"offline: the findings of the request cannot be read: {error}"
-        ) from None
-    return findings
+def read_findings(text: str) -> list[str]:
+    """Return the findings that the writer is shown, one line each."""
+    return [row.removeprefix("- ") for row in split_lines(text) if row.startswith("- ")]
 
 
 def write_review(purpose: str, inputs: Mapping[str, str]) -> Verdict:

@@ -1,0 +1,392 @@
+"""The ledger of a document: every finding with its life, and every review of a text.
+
+A finding keeps its id for ever, and an id is never given twice. Its state changes only
+by what a reviewer, the writer or a person says; silence changes nothing. All functions
+return a new ledger.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from agentos.documents.findings import (
+    Basis,
+    Category,
+    Finding,
+    Quote,
+    Tier,
+    blocks_approval,
+)
+from agentos.documents.strict_json import load_strict
+from agentos.documents.tracking import KnownFindings
+from agentos.documents.verdict.model import (
+    Decision,
+    EarlierState,
+    SourceError,
+    Verdict,
+)
+from agentos.plain_data import from_data, to_data
+
+SCHEMA = 1
+MOST_CONTESTS = 2
+"""The second time that a writer contests a finding, a person decides."""
+WRITER = "writer"
+
+
+class FindingState(StrEnum):
+    """What has become of a finding."""
+
+    OPEN = "open"
+    RESOLVED = "resolved"
+    CONTESTED = "contested"
+    WITHDRAWN = "withdrawn"
+    WAIVED = "waived"
+
+
+UNSETTLED = frozenset({FindingState.OPEN, FindingState.CONTESTED})
+_STATES = {
+    EarlierState.OPEN: FindingState.OPEN,
+    EarlierState.RESOLVED: FindingState.RESOLVED,
+    EarlierState.WITHDRAWN: FindingState.WITHDRAWN,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of a finding's state: who said so, when and why."""
+
+    state: FindingState
+    by: str
+    on: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerEntry:
+    """A finding and its life."""
+
+    id: str
+    tier: Tier
+    category: Category
+    section: str
+    text: str
+    basis: Basis
+    quotes: tuple[Quote, ...]
+    changes: tuple[Change, ...]
+    """The first one is the review that found it."""
+
+    @property
+    def state(self) -> FindingState:
+        """The state now."""
+        return self.changes[-1].state
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is neither settled nor waived."""
+        return self.state in UNSETTLED
+
+    @property
+    def is_binding(self) -> bool:
+        """Whether it is open and must be resolved before an approval."""
+        return self.is_open and self.tier is Tier.BLOCKING
+
+    @property
+    def finding(self) -> Finding:
+        """The finding without its life."""
+        return Finding(
+            self.id,
+            self.tier,
+            self.category,
+            self.section,
+            self.text,
+            self.basis,
+            self.quotes,
+        )
+
+    def times(self, state: FindingState) -> int:
+        """Return how often it came into a state."""
+        return sum(change.state is state for change in self.changes)
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewRecord:
+    """A review: which text was judged, and how."""
+
+    number: int
+    text: str
+    """Hash of the judged text."""
+    source: str
+    """Hash of the source with its answers, against which it was judged."""
+    decision: Decision
+    summary: str
+    by: str
+    on: str
+    questions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """All findings and reviews of one document."""
+
+    entries: tuple[LedgerEntry, ...] = ()
+    reviews: tuple[ReviewRecord, ...] = ()
+    questions: tuple[str, ...] = ()
+    """Questions that still wait for a person."""
+    source_errors: tuple[SourceError, ...] = ()
+    """What the source says wrongly about the code; the work goes on with a reading."""
+    last: int = 0
+    """The highest number that an id had."""
+
+    @property
+    def open(self) -> tuple[LedgerEntry, ...]:
+        """The findings that are open or contested, the most severe first."""
+        tiers = list(Tier)
+        entries = [entry for entry in self.entries if entry.is_open]
+        return tuple(sorted(entries, key=lambda entry: tiers.index(entry.tier)))
+
+    def find(self, id: str) -> LedgerEntry | None:
+        """Return the entry with an id."""
+        for entry in self.entries:
+            if entry.id == id:
+                return entry
+        return None
+
+    def review_of(self, text: str, source: str) -> ReviewRecord | None:
+        """Return the last review of this very text against this very source."""
+        for review in reversed(self.reviews):
+            if (review.text, review.source) == (text, source):
+                return review
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Who says something, and when."""
+
+    by: str
+    on: str
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """The writer says that a finding is wrong, and shows why."""
+
+    id: str
+    reason: str
+    quote: Quote | None = None
+
+
+def record_review(
+    ledger: Ledger, verdict: Verdict, said: Said, text: str, source: str
+) -> tuple[Ledger, Verdict]:
+    """Record a review of a text; return its verdict with the lasting ids.
+
+    `text` and `source` are hashes of what was judged, and against what.
+    """
+    number = len(ledger.reviews) + 1
+    review = ReviewRecord(
+        number,
+        text,
+        source,
+        verdict.decision,
+        verdict.summary,
+        said.by,
+        said.on,
+        verdict.questions,
+    )
+    ledger = replace(ledger, reviews=(*ledger.reviews, review))
+    for earlier in verdict.earlier:
+        state = _STATES[earlier.state]
+        ledger = _set_state(ledger, earlier.id, state, said, earlier.reason)
+    stated = {earlier.id for earlier in verdict.earlier}
+    findings = []
+    known = KnownFindings([entry.finding for entry in ledger.entries])
+    taken: set[str] = set()
+    for finding in verdict.findings:
+        id = known.find(finding, taken)
+        if id is None:
+            ledger, id = _open(ledger, finding, said)
+        elif id not in stated:
+            ledger = _set_state(ledger, id, FindingState.OPEN, said, finding.text)
+        taken.add(id)
+        findings.append(replace(finding, id=id))
+    return _ask(ledger, verdict), replace(verdict, findings=tuple(findings))
+
+
+def _open(ledger: Ledger, finding: Finding, said: Said) -> tuple[Ledger, str]:
+    """Add a finding under an id of its own."""
+    last = ledger.last + 1
+    id = f"F{last}"
+    entry = LedgerEntry(
+        id,
+        finding.tier,
+        finding.category,
+        finding.section,
+        finding.text,
+        finding.basis,
+        finding.quotes,
+        (Change(FindingState.OPEN, said.by, said.on),),
+    )
+    return replace(ledger, entries=(*ledger.entries, entry), last=last), id
+
+
+def _set_state(
+    ledger: Ledger, id: str, state: FindingState, said: Said, reason: str
+) -> Ledger:
+    """Change the state of a finding; what a person waived stays waived."""
+
+    def change(entry: LedgerEntry) -> LedgerEntry:
+        is_waived = entry.state is FindingState.WAIVED
+        if is_waived or (entry.state is state and not reason):
+            return entry
+        made = Change(state, said.by, said.on, reason)
+        return replace(entry, changes=(*entry.changes, made))
+
+    return _change(ledger, id, change)
+
+
+def _change(
+    ledger: Ledger, id: str, change: Callable[[LedgerEntry], LedgerEntry]
+) -> Ledger:
+    entries = []
+    for entry in ledger.entries:
+        if entry.id == id:
+            entry = change(entry)
+        entries.append(entry)
+    return replace(ledger, entries=tuple(entries))
+
+
+def _ask(ledger: Ledger, verdict: Verdict) -> Ledger:
+    """Keep the questions for a person, without those that the review has settled."""
+    settled = {_flat(entry.question) for entry in verdict.resolved_questions}
+    questions = [*ledger.questions, *verdict.questions]
+    kept = dict.fromkeys(
+        question for question in questions if _flat(question) not in settled
+    )
+    ledger = replace(ledger, questions=tuple(kept))
+    return keep_source_errors(ledger, verdict.source_errors)
+
+
+def keep_source_errors(ledger: Ledger, errors: Iterable[SourceError]) -> Ledger:
+    """Keep what the source says wrongly about the code, each sentence once."""
+    known = {_flat(error.sentence): error for error in ledger.source_errors}
+    for error in errors:
+        known.setdefault(_flat(error.sentence), error)
+    return replace(ledger, source_errors=tuple(known.values()))
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+def say_source_error(error: SourceError) -> str:
+    """Return the question that a wrong sentence of the source puts to a person."""
+    quote = error.quote
+    return (
+        f'The source says "{error.sentence}", but {quote.path}:{quote.line} is'
+        f" `{quote.text.strip()}`. The document follows this reading: {error.reading} Is"
+        " that right?"
+    )
+
+
+def contest(ledger: Ledger, contests: Iterable[Contest], said: Said) -> Ledger:
+    """Record what the writer contests; the second time, a person is asked."""
+    for dispute in contests:
+        entry = ledger.find(dispute.id)
+        if entry is None or not entry.is_open:
+            continue
+        reason = dispute.reason
+        if dispute.quote is not None:
+            quote = dispute.quote
+            reason = f"{quote.path}:{quote.line} `{quote.text.strip()}`: {reason}"
+        ledger = _set_state(
+            ledger, dispute.id, FindingState.CONTESTED, said, reason or "no reason given"
+        )
+        if entry.times(FindingState.CONTESTED) + 1 >= MOST_CONTESTS:
+            question = (
+                f"{entry.id}: the reviewer says: {entry.text} The writer says: {reason}"
+                " Who is right?"
+            )
+            questions = dict.fromkeys((*ledger.questions, question))
+            ledger = replace(ledger, questions=tuple(questions))
+    return ledger
+
+
+def waive(ledger: Ledger, id: str, said: Said, reason: str) -> Ledger:
+    """Record that a person accepts the document with this finding."""
+    return _set_state(ledger, id, FindingState.WAIVED, said, reason)
+
+
+def withdraw_open(ledger: Ledger, said: Said, reason: str) -> Ledger:
+    """Withdraw every open finding, for a document that is begun anew."""
+    for entry in ledger.open:
+        ledger = _set_state(ledger, entry.id, FindingState.WITHDRAWN, said, reason)
+    return ledger
+
+
+def settle_questions(ledger: Ledger, answers: str) -> Ledger:
+    """Drop the questions that a person has answered: they stand among the answers."""
+    flat = _flat(answers)
+    kept = [
+        question for question in ledger.questions if _flat(question) not in flat
+    ]
+    return replace(ledger, questions=tuple(kept))
+
+
+def drop_questions(ledger: Ledger) -> Ledger:
+    """Drop all questions, for a document that is begun anew."""
+    return replace(ledger, questions=(), source_errors=())
+
+
+def find_silence(ledger: Ledger, verdict: Verdict) -> str:
+    """Return what an approval leaves unsaid, empty if it may count.
+
+    Nothing is resolved by silence: an approval states what became of every blocking
+    finding.
+    """
+    if verdict.decision is not Decision.APPROVED:
+        return ""
+    states = {earlier.id: earlier.state for earlier in verdict.earlier}
+    for entry in ledger.entries:
+        if not entry.is_binding:
+            continue
+        state = states.get(entry.id)
+        if state is None:
+            return f"it approves and does not say what became of {entry.id}"
+        if state is EarlierState.OPEN:
+            return f"it approves with the blocking finding {entry.id} open"
+    return ""
+
+
+def open_binding_ids(ledger: Ledger) -> set[str]:
+    """Return the ids of the open findings that hold up an approval."""
+    return {entry.id for entry in ledger.open if blocks_approval(entry.finding)}
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerFile:
+    """A ledger as it is kept with a document's lineage."""
+
+    ledger: Ledger
+    source: str
+    """Hash of the source without its answers."""
+    draft: str = ""
+    """Name of the draft beside it with which the next run goes on; empty for a finished
+    document.
+    """
+
+    def to_json(self) -> str:
+        """Return the file's text, for people and programs."""
+        data = {"schema": SCHEMA, **to_data(self)}
+        return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+
+
+def read_ledger_file(text: str) -> LedgerFile:
+    """Read the text of a ledger file, or raise `ValueError`."""
+    data = load_strict(text)
+    if not isinstance(data, dict) or data.pop("schema", None) != SCHEMA:
+        raise ValueError("not a ledger of findings of this version")
+    return from_data(LedgerFile, data)

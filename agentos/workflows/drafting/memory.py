@@ -1,0 +1,92 @@
+"""What earlier runs left of a document: its ledger, and the text to go on from.
+
+Both are files of the repository, so that a colleague's clone has them too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentos.documents.answers import without_answers
+from agentos.documents.judged_text import is_edited, source_hash, without_log
+from agentos.documents.ledger import (
+    Ledger,
+    LedgerFile,
+    Said,
+    drop_questions,
+    read_ledger_file,
+    settle_questions,
+    withdraw_open,
+)
+from agentos.documents.provenance import APPROVED_STATUS, final_status
+from agentos.errors import BadInput
+from agentos.kinds import Kind
+from agentos.repository.paths import document_path, lineage_folders
+from agentos.repository.publish import DOCUMENT_LIMIT
+from agentos.state.files import is_inside, read_regular
+
+LEDGER_FILE = "findings.json"
+AS_IT_STANDS = "the document as it stands"
+"""Stands for the drafter of a text that somebody edited."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What is known of a document before it is worked on."""
+
+    ledger: Ledger = Ledger()
+    draft: str = ""
+    """The draft to go on from; empty to begin anew."""
+    is_edited: bool = False
+    """Whether the draft is an approved document that somebody edited since; it is
+    reviewed as it stands.
+    """
+
+
+def recall(repository: Path, kind: Kind, item: str, source: str, today: str) -> Memory:
+    """Return what earlier runs left of a document."""
+    stored = read_ledger(repository, kind, item)
+    document = _read(repository, document_path(kind, item))
+    is_approved = final_status(document) == APPROVED_STATUS
+    is_changed = is_approved and is_edited(document)
+    if stored is None:
+        if is_changed:
+            return Memory(draft=without_log(document), is_edited=True)
+        return Memory()
+    ledger = stored.ledger
+    bare = without_answers(source)
+    if stored.source != source_hash(bare):
+        said = Said("AgentOS", today)
+        ledger = withdraw_open(ledger, said, "the source was edited")
+        return Memory(drop_questions(ledger))
+    ledger = settle_questions(ledger, source[len(bare) :])
+    if is_changed:
+        return Memory(ledger, without_log(document), is_edited=True)
+    draft = ""
+    if stored.draft and "/" not in stored.draft:
+        (folder,) = lineage_folders(kind, item)
+        draft = _read(repository, f"{folder}/{stored.draft}")
+    return Memory(ledger, draft)
+
+
+def read_ledger(repository: Path, kind: Kind, item: str) -> LedgerFile | None:
+    """Return the ledger of a document, None if it has none that can be read."""
+    (folder, *_) = lineage_folders(kind, item)
+    text = _read(repository, f"{folder}/{LEDGER_FILE}")
+    if not text:
+        return None
+    try:
+        return read_ledger_file(text)
+    except ValueError:
+        return None
+
+
+def _read(repository: Path, name: str) -> str:
+    path = repository / name
+    try:
+        if not is_inside(path, repository):
+            return ""
+        return read_regular(path, DOCUMENT_LIMIT).decode("utf-8", "replace")
+    except (BadInput, OSError):
+        return ""

@@ -1,0 +1,243 @@
+"""A finding has one id for ever, and only what somebody says changes its state."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentos.documents.findings import Basis, Category, Finding, Quote, Tier
+from agentos.documents.ledger import (
+    Contest,
+    FindingState,
+    Ledger,
+    LedgerFile,
+    Said,
+    contest,
+    find_silence,
+    read_ledger_file,
+    record_review,
+    settle_questions,
+    waive,
+    withdraw_open,
+)
+from agentos.documents.verdict import (
+    Decision,
+    EarlierFinding,
+    EarlierState,
+    ResolvedQuestion,
+    SourceError,
+    Verdict,
+)
+
+REVIEWER = Said("a model", "2026-11-18")
+WRITER = Said("writer", "2026-11-18")
+PERSON = Said("a person", "2026-11-19")
+FULL_DISK = "The export has no retry when the disk is full; say what happens then."
+NAMES = "Column names of the report differ between two sections and the criteria."
+LOGS = "Nothing is logged when a member is skipped, so that nobody could tell why."
+
+
+def finding(id: str, text: str, tier: Tier = Tier.HIGH, section: str = "") -> Finding:
+    return Finding(id, tier, Category.QUALITY, section, text)
+
+
+def review(
+    ledger: Ledger,
+    *findings: Finding,
+    decision: Decision = Decision.REVISE,
+    earlier: tuple[EarlierFinding, ...] = (),
+    text: str = "t",
+    questions: tuple[str, ...] = (),
+    resolved: tuple[ResolvedQuestion, ...] = (),
+) -> Ledger:
+    """Return the ledger after a review."""
+    verdict = Verdict(
+        decision,
+        "As found.",
+        findings,
+        resolved_questions=resolved,
+        questions=questions,
+        earlier=earlier,
+    )
+    return record_review(ledger, verdict, REVIEWER, text, "s")[0]
+
+
+def states(ledger: Ledger) -> dict[str, str]:
+    return {entry.id: str(entry.state) for entry in ledger.entries}
+
+
+def said_of(id: str, state: EarlierState, reason: str = "because") -> EarlierFinding:
+    return EarlierFinding(id, state, reason)
+
+
+def test_reviewers_number_anew_and_ids_are_never_given_twice() -> None:
+    ledger = review(Ledger(), finding("N1", FULL_DISK), finding("N2", NAMES))
+    ledger = review(
+        ledger,
+        finding("N1", LOGS),
+        earlier=(said_of("F1", EarlierState.RESOLVED),),
+    )
+    assert states(ledger) == {"F1": "resolved", "F2": "open", "F3": "open"}
+    assert withdraw_open(ledger, PERSON, "edited").last == 3
+
+
+def test_silence_resolves_nothing() -> None:
+    ledger = review(Ledger(), finding("N1", FULL_DISK))
+    assert states(review(ledger)) == {"F1": "open"}
+
+
+def test_a_finding_that_is_listed_again_in_other_words_is_still_open() -> None:
+    ledger = review(Ledger(), finding("N1", FULL_DISK))
+    again = "Still no retry when the disk is full: say what happens to the export then."
+    ledger = review(ledger, finding("N7", again))
+    assert states(ledger) == {"F1": "open"}
+    assert ledger.entries[0].changes[-1].reason == again
+
+
+def test_what_was_resolved_and_comes_back_is_open_again() -> None:
+    ledger = review(Ledger(), finding("N1", FULL_DISK))
+    ledger = review(ledger, earlier=(said_of("F1", EarlierState.RESOLVED),))
+    ledger = review(ledger, finding("N1", FULL_DISK))
+    assert states(ledger) == {"F1": "open"}
+
+
+def test_the_second_contest_of_a_finding_asks_a_person() -> None:
+    ledger = review(Ledger(), finding("N1", FULL_DISK))
+    quote = Quote("src/export.py", 12, "with retry():")
+    ledger = contest(ledger, [Contest("F1", "it retries", quote)], WRITER)
+    assert states(ledger) == {"F1": "contested"}
+    assert ledger.questions == ()
+    ledger = review(ledger, earlier=(said_of("F1", EarlierState.OPEN, "not there"),))
+    ledger = contest(ledger, [Contest("F1", "it does", quote)], WRITER)
+    (question,) = ledger.questions
+    assert FULL_DISK in question
+    assert "src/export.py:12 `with retry():`: it does" in question
+
+
+def test_a_contested_finding_can_be_withdrawn() -> None:
+    ledger = review(Ledger(), finding("N1", FULL_DISK))
+    ledger = contest(ledger, [Contest("F1", "it retries")], WRITER)
+    ledger = review(ledger, earlier=(said_of("F1", EarlierState.WITHDRAWN),))
+    assert states(ledger) == {"F1": "withdrawn"}
+    assert ledger.open == ()
+
+
+def test_what_is_not_open_or_not_known_cannot_be_contested() -> None:
+    ledger = review(Ledger(), finding("N1", FULL_DISK))
+    ledger = review(ledger, earlier=(said_of("F1", EarlierState.RESOLVED),))
+    contests = [Contest("F1", "no"), Contest("F9", "no")]
+    assert contest(ledger, contests, WRITER) == ledger
+
+
+def test_a_waived_finding_stays_waived() -> None:
+    ledger = review(Ledger(), finding("N1", FULL_DISK, Tier.BLOCKING))
+    ledger = waive(ledger, "F1", PERSON, "we live with it")
+    ledger = review(ledger, finding("N1", FULL_DISK, Tier.BLOCKING))
+    assert states(ledger) == {"F1": "waived"}
+    approval = Verdict(Decision.APPROVED, "Good.")
+    assert find_silence(ledger, approval) == ""
+
+
+@pytest.mark.parametrize(
+    ("earlier", "words"),
+    [
+        ((), "does not say what became of F1"),
+        ((said_of("F1", EarlierState.OPEN),), "with the blocking finding F1 open"),
+        ((said_of("F1", EarlierState.RESOLVED),), ""),
+        ((said_of("F1", EarlierState.WITHDRAWN),), ""),
+    ],
+)
+def test_an_approval_states_what_became_of_every_blocking_finding(
+    earlier: tuple[EarlierFinding, ...], words: str
+) -> None:
+    ledger = review(Ledger(), finding("N1", FULL_DISK, Tier.BLOCKING))
+    approval = Verdict(Decision.APPROVED, "Good.", earlier=earlier)
+    said = find_silence(ledger, approval)
+    assert words in said
+    assert bool(words) == bool(said)
+    revision = replace(approval, decision=Decision.REVISE)
+    assert find_silence(ledger, revision) == ""
+
+
+def test_questions_are_kept_until_they_are_answered_or_settled() -> None:
+    ledger = review(Ledger(), questions=("Which  format?", "How many?"))
+    settled = ResolvedQuestion("how many?", "Ten.")
+    ledger = review(ledger, questions=("Which  format?",), resolved=(settled,))
+    assert ledger.questions == ("Which  format?",)
+    answers = "- [x] Which format? **Answer:** CSV"
+    assert settle_questions(ledger, answers).questions == ()
+    assert settle_questions(ledger, "- [x] What else? **Answer:** CSV") == ledger
+
+
+def test_a_review_belongs_to_a_text_and_a_source() -> None:
+    ledger = review(Ledger(), finding("N1", FULL_DISK), text="one")
+    assert ledger.review_of("one", "s") == ledger.reviews[0]
+    assert ledger.review_of("two", "s") is None
+    assert ledger.review_of("one", "another source") is None
+
+
+def test_a_wrong_sentence_of_the_source_is_kept_once() -> None:
+    error = SourceError("Sorted by name.", Quote("a.py", 1, "sorted(x)"), "by id")
+    again = replace(error, sentence="sorted  by name.", reading="by age")
+    verdict = Verdict(Decision.REVISE, "?", source_errors=(error, again))
+    ledger, _ = record_review(Ledger(), verdict, REVIEWER, "t", "s")
+    assert ledger.source_errors == (error,)
+
+
+def test_a_ledger_file_is_read_as_it_was_written_and_nothing_else_is() -> None:
+    quoted = replace(
+        finding("N1", FULL_DISK),
+        basis=Basis.CODE,
+        quotes=(Quote("a.py", 3, "x = 1"),),
+    )
+    ledger = contest(review(Ledger(), quoted), [Contest("F1", "no")], WRITER)
+    stored = LedgerFile(ledger, "hash", "003-best-draft.md")
+    assert read_ledger_file(stored.to_json()) == stored
+    data = json.loads(stored.to_json())
+    assert data["ledger"]["entries"][0]["changes"][-1]["state"] == "contested"
+    for text in ("", "[]", "{}", '{"schema": 2}', "[" * 100_000):
+        with pytest.raises(ValueError, match="."):
+            read_ledger_file(text)
+
+
+ACTIONS = st.lists(
+    st.one_of(
+        st.tuples(
+            st.just("find"),
+            st.sampled_from((FULL_DISK, NAMES, LOGS, "", "Short.")),
+            st.sampled_from(("N1", "F1", "F2", "x")),
+        ),
+        st.tuples(
+            st.just("say"),
+            st.sampled_from(list(EarlierState)),
+            st.sampled_from(("F1", "F2", "F3", "F9")),
+        ),
+        st.tuples(st.just("contest"), st.just(""), st.sampled_from(("F1", "F2"))),
+    ),
+    max_size=12,
+)
+
+
+@given(ACTIONS)
+def test_whatever_is_said_ids_are_unique_and_no_finding_is_lost(
+    actions: list[tuple[str, str, str]],
+) -> None:
+    ledger = Ledger()
+    seen: dict[str, str] = {}
+    for what, text, id in actions:
+        if what == "find":
+            ledger = review(ledger, finding(id, text))
+        elif what == "say":
+            ledger = review(ledger, earlier=(said_of(id, EarlierState(text)),))
+        else:
+            ledger = contest(ledger, [Contest(id, "no")], WRITER)
+        for entry in ledger.entries:
+            assert seen.setdefault(entry.id, entry.text) == entry.text
+        ids = [entry.id for entry in ledger.entries]
+        assert ids == [f"F{number}" for number in range(1, len(ids) + 1)]
+        assert seen.keys() == set(ids)
+        assert all(entry.state in FindingState for entry in ledger.entries)
