@@ -28,6 +28,9 @@ def _plain(value: Any) -> Any:
         return to_data(value)
     if isinstance(value, tuple):
         return [_plain(each) for each in value]
+    if isinstance(value, str):
+        # A member of an enumeration is more than text.
+        return str(value)
     return value
 
 

@@ -164,6 +164,9 @@ class ItemIndex:
         if self._is_complete(item, record, digest):
             self.seconds.append(record.seconds)
             return ItemStatus.COMPLETE
+        if record.state is State.APPROVED and self.has_document(item):
+            # Its document was edited since.
+            return ItemStatus.EDITED
         if record.state in ENDED:
             return ItemStatus.NEW
         if record.state is State.FAILED:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable
 from importlib.util import find_spec
 
+from agentos.backlog.inbox.directory import item_order
 from agentos.backlog.preview import Preview, RunOptions, preview_run
 from agentos.cli.command import TRY_LATER, Arguments, run_on_console
 from agentos.errors import UsageError
@@ -18,6 +19,7 @@ from agentos.run.console import Console
 from agentos.run.item_run import Filer
 from agentos.run.recovery import tidy
 from agentos.run.report.summary import Summary
+from agentos.run.signing import accept_as_they_stand
 from agentos.settings import read_repository_settings
 from agentos.state.home import repository_key
 from agentos.state.terminal_text import clean_text, print_clean
@@ -44,6 +46,11 @@ def execute(options: RunOptions, arguments: Arguments) -> int:
     )
     tidy(home, repository_key(options.repository), options.repository)
     preview = preview_run(options, home, environ)
+    left_alone = set(preview.collected.items).difference(preview.selection.items)
+    for line in accept_as_they_stand(
+        options.repository, home, preview.key, sorted(left_alone, key=item_order)
+    ):
+        print_clean(f"[COORDINATOR] {line}\n", sys.stderr)
     if not preview.selection.items and not preview.selection.rejects:
         return _report_nothing_to_do(options, preview, as_json=arguments.json)
     console = Console(

@@ -25,6 +25,8 @@ COMMANDS = {
     "status": ("status", "show the state of every item"),
     "triage": ("triage", "list items that are not ready to be worked on"),
     "answer": ("answer", "show a reviewer's questions and answer them"),
+    "findings": ("findings", "show what reviews found in a document, and waive it"),
+    "approve": ("approve", "approve a document in your own name"),
     "trial-merge": ("trial_merge", "check which implemented items merge together"),
     "pr": ("pr", "open a pull request for an implemented item"),
     "salvage": ("salvage", "list, restore and clean up saved implementations"),
@@ -50,6 +52,8 @@ examples:
   agentos status                      show what is pending, running, failed and done
   agentos triage                      list items that are not ready to be worked on
   agentos answer LLD-42 --text '...'  answer a reviewer, so that the item runs again
+  agentos findings 42                 show what reviews found in a design, and what became of it
+  agentos approve 42                  approve a design as it stands
   agentos trial-merge                 check which implemented items merge together
   agentos pr 42                       open a draft pull request for an implemented item
   agentos keys list                   list the API keys; also: add, remove, check

@@ -10,42 +10,68 @@ from __future__ import annotations
 import hashlib
 import re
 
-_LOG = re.compile(
-    r"^(?:---[ \t]*\n\s*)?##[ \t]+(?:Appendix: )?Review Log[ \t]*$",
-    re.IGNORECASE | re.MULTILINE,
-)
+_LOG = re.compile(r"##[ \t]+(?:Appendix: )?Review Log[ \t]*", re.IGNORECASE)
+_LOG_WORDS = ("Review Log", "Review log", "review log", "REVIEW LOG")
+_MOST_MENTIONS = 20
+"""How often the words may stand behind the log's own heading."""
 _NEXT_SECTION = re.compile(r"^##?[ \t]", re.MULTILINE)
 _WRITTEN_AFTERWARDS = re.compile(
-    r"^(?:"
     r"[*-] \*\*(?:Issue|Status|Reviews):?\*\*.*"
     r"|\|[ \t]*\**(?:Issue|Status|Reviews)\**[ \t]*\|[^|]*\|[ \t]*"
     r"|\*\*(?:Brief|Status):\*\* .*"
     r"|---[ \t]*"
-    r"|[ \t]*"
-    r")$\n?",
-    re.MULTILINE,
 )
+_MARKS = ("*", "-", "|")
+"""What a line begins with that may have been written afterwards."""
+STAMP_START = "<!-- agentos: "
 _STAMP = re.compile(r"<!-- agentos: [^\n]*-->")
+TEXT_HASH = re.compile(rb" text=sha256:[0-9a-f]{64}\b")
+"""The hash in a stamp, in the bytes of a document."""
 _TEXT_HASH = re.compile(r"\btext=sha256:([0-9a-f]{64})\b")
 
 
 def without_log(document: str) -> str:
     """Return a document without its review log and without its stamp."""
     text = document.replace("\r\n", "\n")
-    log = None
-    for log in _LOG.finditer(text):
-        pass
-    if log is not None:
-        following = _NEXT_SECTION.search(text, log.end())
+    start, end = _find_log(text)
+    if end:
+        following = _NEXT_SECTION.search(text, end)
         rest = text[following.start() :] if following else ""
-        text = f"{text[: log.start()]}\n{rest}"
-    text = _STAMP.sub("", text)
+        before = text[:start].rstrip().removesuffix("---").rstrip()
+        text = f"{before}\n\n{rest}"
+    if STAMP_START in text:
+        text = _STAMP.sub("", text)
     return f"{text.rstrip()}\n"
+
+
+def _find_log(text: str) -> tuple[int, int]:
+    """Return where the heading of the last review log begins and ends; (0, 0) without
+    one.
+    """
+    last = max(text.rfind(words) for words in _LOG_WORDS)
+    for _ in range(_MOST_MENTIONS):
+        if last < 0:
+            break
+        start = text.rfind("\n", 0, last) + 1
+        end = text.find("\n", last)
+        if end < 0:
+            end = len(text)
+        if _LOG.fullmatch(text, start, end):
+            return start, end
+        last = max(text.rfind(words, 0, start) for words in _LOG_WORDS)
+    return 0, 0
 
 
 def text_hash(document: str) -> str:
     """Return the hash of what a verdict on this document is about."""
-    judged = _WRITTEN_AFTERWARDS.sub("", without_log(document))
+    kept = []
+    for row in without_log(document).split("\n"):
+        if not row or row.isspace():
+            continue
+        if row.startswith(_MARKS) and _WRITTEN_AFTERWARDS.fullmatch(row):
+            continue
+        kept.append(row)
+    judged = "\n".join(kept)
     return hashlib.sha256(judged.encode("utf-8", "replace")).hexdigest()
 
 

@@ -303,7 +303,11 @@ def contest(ledger: Ledger, contests: Iterable[Contest], said: Said) -> Ledger:
             quote = dispute.quote
             reason = f"{quote.path}:{quote.line} `{quote.text.strip()}`: {reason}"
         ledger = _set_state(
-            ledger, dispute.id, FindingState.CONTESTED, said, reason or "no reason given"
+            ledger,
+            dispute.id,
+            FindingState.CONTESTED,
+            said,
+            reason or "no reason given",
         )
         if entry.times(FindingState.CONTESTED) + 1 >= MOST_CONTESTS:
             question = (
@@ -330,9 +334,7 @@ def withdraw_open(ledger: Ledger, said: Said, reason: str) -> Ledger:
 def settle_questions(ledger: Ledger, answers: str) -> Ledger:
     """Drop the questions that a person has answered: they stand among the answers."""
     flat = _flat(answers)
-    kept = [
-        question for question in ledger.questions if _flat(question) not in flat
-    ]
+    kept = [question for question in ledger.questions if _flat(question) not in flat]
     return replace(ledger, questions=tuple(kept))
 
 

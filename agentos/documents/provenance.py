@@ -19,6 +19,11 @@ SIMULATED_STATUS = "SIMULATED"
 
 _REVIEWER = "**Reviewer:** "
 _FINAL_STATUS = "**Final Status:** "
+_OWN_STATUS = re.compile(
+    r"^[*-] \*\*Status:?\*\*:?[ \t]*APPROVED[ \t]*$", re.IGNORECASE | re.MULTILINE
+)
+_HEAD = 10_000
+"""Characters at the beginning of a design in which its status stands."""
 _UNMARKED = re.compile(r"\bAPPROVED\b(?! \(recorded\))")
 
 
@@ -46,6 +51,13 @@ def final_status(text: str) -> str:
     if is_by_rules(status, reviewer):
         return SKELETON_STATUS
     return status
+
+
+def states_approval(text: str) -> bool:
+    """Tell whether a design says of itself that it is approved, whoever wrote it."""
+    if final_status(text):
+        return final_status(text) == APPROVED_STATUS
+    return _OWN_STATUS.search(text, 0, _HEAD) is not None
 
 
 def _last_value(text: str, label: str) -> str:

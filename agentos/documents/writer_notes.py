@@ -1,10 +1,10 @@
 """Read what a writer says about findings, in the block that follows its document.
 
-    ```notes
-    F1: done, section 2.5
-    F3: contested, src/export.py:120 `with open(path) as file:` - the block closes it
-    issue: "sorted by name" - src/export.py:44 `sorted(members, key=ids)` - by id, as now
-    ```
+```notes
+F1: done, section 2.5
+F3: contested, src/export.py:120 `with open(path) as file:` - the block closes it
+issue: "sorted by name" - src/export.py:44 `sorted(members, key=ids)` - by id, as now
+```
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from agentos.documents.ledger import Contest
 from agentos.documents.findings import Quote
+from agentos.documents.ledger import Contest
 from agentos.documents.markdown import fence_opening, is_fence_close, split_lines
 from agentos.documents.verdict.model import SourceError
 
@@ -26,7 +26,9 @@ _FINDING = re.compile(
     re.IGNORECASE,
 )
 _SOURCE = re.compile(r"[-*\s]*(?:issue|brief|source)\s*:\s*(.+)", re.IGNORECASE)
-_QUOTE = re.compile(r"`?([^\s`:]{1,300}):([0-9]{1,7})(?:-[0-9]{1,7})?`?\s*:?\s*(`+)(.+?)\3")
+_QUOTE = re.compile(
+    r"`?([^\s`:]{1,300}):([0-9]{1,7})(?:-[0-9]{1,7})?`?\s*:?\s*(`+)(.+?)\3"
+)
 _EDGES = " \t,.;:\u2013\u2014-\"'\u201c\u201d"
 _CONTESTED = frozenset({"contested", "disputed", "declined"})
 

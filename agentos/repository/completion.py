@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from agentos.documents.judged_text import STAMP_START, is_edited, stamped_hash
 from agentos.documents.provenance import (
     SIMULATED_STATUS,
     SKELETON_STATUS,
     final_status,
+    states_approval,
 )
 from agentos.errors import BadInput
 from agentos.item import ENDED, Item, State
+from agentos.kinds import Kind
 from agentos.repository.paths import document_path
 from agentos.repository.publish import DOCUMENT_LIMIT
 from agentos.state.files import read_regular
@@ -36,10 +39,9 @@ def is_complete(
     is of. A skeleton is not complete for a run that asks a model.
     """
     if record is None:
-        status = status_for_input(item, digest, repository)
-        if status == SKELETON_STATUS:
-            return not redo_skeletons
-        return status not in ("", SIMULATED_STATUS)
+        return _is_complete_document(
+            item, digest, repository, redo_skeletons=redo_skeletons
+        )
     record = settle(record, repository)
     if record.state not in ENDED or record.digest != digest:
         return False
@@ -47,7 +49,63 @@ def is_complete(
         return False
     if not record.artefact:
         return True
+    if record.state is State.APPROVED and keeps_verdicts(item.kind):
+        text = _read_first(repository / record.artefact)
+        return bool(text) and not is_edited(text)
     return any(map(Path.exists, _possible_paths(repository / record.artefact)))
+
+
+def keeps_verdicts(kind: Kind) -> bool:
+    """Tell whether an edit of an approved document takes its approval away.
+
+    An approved issue is its team's to edit, and a report is nobody's.
+    """
+    return not kind.record.builds and not kind.record.writes_issues
+
+
+def _is_complete_document(
+    item: Item, digest: str, repository: Path, *, redo_skeletons: bool
+) -> bool:
+    """Tell whether there is a finished document, which nobody remembers writing here."""
+    text = _read_first(repository / document_path(item.kind, item.id))
+    has_stamp = STAMP_START in text
+    if keeps_verdicts(item.kind):
+        if states_approval(text) and is_edited(text):
+            return False
+        if not has_stamp:
+            # Written by hand, with its approval.
+            return states_approval(text)
+    status = ""
+    if _names_input(text, digest):
+        status = final_status(text)
+    if status == SKELETON_STATUS:
+        return not redo_skeletons
+    return status not in ("", SIMULATED_STATUS)
+
+
+def lacks_text_hash(item: Item, repository: Path) -> bool:
+    """Tell whether a document is approved and its stamp does not say which text that
+    was about: it was written by hand, or by version 0.2.0.
+    """
+    if not keeps_verdicts(item.kind):
+        return False
+    text = _read_first(repository / document_path(item.kind, item.id))
+    return states_approval(text) and not stamped_hash(text)
+
+
+def _names_input(text: str, digest: str) -> bool:
+    return f"input=sha256:{digest} -->" in text[-_PROVENANCE_WINDOW:]
+
+
+def _read_first(document: Path) -> str:
+    """Return the text of a document, where it was written or where implemented items
+    go.
+    """
+    for path in _possible_paths(document):
+        text = _read(path)
+        if text:
+            return text
+    return ""
 
 
 def status_for_input(item: Item, digest: str, repository: Path) -> str:
@@ -55,7 +113,7 @@ def status_for_input(item: Item, digest: str, repository: Path) -> str:
     document = repository / document_path(item.kind, item.id)
     for path in _possible_paths(document):
         text = _read(path)
-        if f"input=sha256:{digest} -->" in text[-_PROVENANCE_WINDOW:]:
+        if _names_input(text, digest):
             return final_status(text)
     return ""
 

@@ -151,8 +151,10 @@ class Publication:
         # After a power loss an old document must not pass for the new one, so these
         # renames must last.
         for target in self._targets:
-            path = self._target(target)
-            sync_directory(os.path.dirname(path))
+            folder = os.path.dirname(self._target(target))
+            # There is no folder of documents before the first one.
+            if os.path.isdir(folder):
+                sync_directory(folder)
 
     def _reveal_folder(self, folder: str, kept: str) -> None:
         hidden = self._hidden(folder)

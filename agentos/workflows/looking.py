@@ -131,9 +131,7 @@ def check_quotes(verdict: Verdict, looker: Looker) -> tuple[Verdict, list[str]]:
         quote = find_quote(error.quote, looker)
         if quote is not None:
             errors.append(replace(error, quote=quote))
-    verdict = replace(
-        verdict, findings=tuple(findings), source_errors=tuple(errors)
-    )
+    verdict = replace(verdict, findings=tuple(findings), source_errors=tuple(errors))
     return verdict, missing
 
 

@@ -80,9 +80,7 @@ async def ask_for_verdict(
         ) -> Awaitable[Completion]:
             return ask(attempt, said)
 
-        talk = await ask_looking(
-            ask_turn, _find_looks, looker, HOW_TO_ANSWER, talk
-        )
+        talk = await ask_looking(ask_turn, _find_looks, looker, HOW_TO_ANSWER, talk)
         complaint = ""
         try:
             verdict = read_verdict(talk.answer.text)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from agentos.documents.judged_text import without_log
 from agentos.documents.provenance import RULES
 from agentos.gateway.providers.offline.rules import NOTICE
 from agentos.run.report.audit import read_audit
@@ -174,12 +175,31 @@ def test_a_simulated_item_is_pending_again(plain: World) -> None:
     assert status_of(plain)["1"] == ("simulated", None)
 
 
+LOG_OF_0_2_0 = """\
+---
+
+## Appendix: Review Log
+
+### Review #1 (APPROVED)
+
+**Reviewer:** {reviewer}
+**Date:** 2026-11-01
+**Verdict:** APPROVED
+
+No findings.
+
+**Final Status:** APPROVED
+"""
+
+
 def test_what_the_rules_of_0_2_0_approved_counts_as_a_skeleton(plain: World) -> None:
     plain.run("lld-workflow", "--issue", "1")
     path = plain.repo / "docs/lld/active/LLD-001.md"
-    old = re.sub(r"\bSKELETON\b|\bREVISE\b", "APPROVED", design(plain, 1))
-    assert f"**Reviewer:** {RULES}" in old
-    path.write_text(old, "utf-8")
+    text = design(plain, 1)
+    log = LOG_OF_0_2_0.format(reviewer=RULES)
+    stamp = re.sub(r" text=sha256:\w+", "", text.rstrip().rpartition("\n")[2])
+    body = without_log(text).replace("SKELETON", "APPROVED")
+    path.write_text(f"{body}\n{log}\n{stamp}\n", "utf-8")
     (record,) = (plain.home / "items").glob("*/lld_1.json")
     data = json.loads(record.read_text("utf-8"))
     data["state"] = "approved"

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentos.documents.brief import parse_brief
-from agentos.documents.ledger import Ledger
 from agentos.documents.issue import FileChange, Question, parse_issue
 from agentos.documents.issue_filing import filed_as, note_filing, split_issue
 from agentos.documents.issue_spec import finalize_issue
+from agentos.documents.ledger import Ledger
 
 FIXTURES = Path(__file__).parent / "fixtures"
 

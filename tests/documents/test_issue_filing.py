@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentos.documents.ledger import Ledger
 from agentos.documents.issue_filing import filed_as, note_filing, split_issue
+from agentos.documents.ledger import Ledger
 from agentos.documents.review_log import append_log
 
 PROVENANCE = "<!-- agentos: workflow=issue/2 input=sha256:00ff -->"

@@ -3,9 +3,9 @@ from __future__ import annotations
 from agentos.documents.brief import parse_brief
 from agentos.documents.clarity import asserts_nothing, vague_words
 from agentos.documents.hazards import has_secret
-from agentos.documents.ledger import Ledger
 from agentos.documents.issue import parse_issue
 from agentos.documents.issue_spec import check_issue_spec, finalize_issue, wish_coverage
+from agentos.documents.ledger import Ledger
 from agentos.documents.words import figures
 from agentos.state.path_rules import unsafe_path
 
@@ -127,10 +127,18 @@ def test_an_issue_in_a_fence_is_read_as_one() -> None:
 
 def test_a_final_issue_has_status_log_and_stamp() -> None:
     text = finalize_issue(
-        ISSUE, item="9", status="approved", ledger=Ledger(), provenance="<!-- agentos x -->"
+        ISSUE,
+        item="9",
+        status="approved",
+        ledger=Ledger(),
+        provenance="<!-- agentos x -->",
     )
     again = finalize_issue(
-        text, item="9", status="approved", ledger=Ledger(), provenance="<!-- agentos x -->"
+        text,
+        item="9",
+        status="approved",
+        ledger=Ledger(),
+        provenance="<!-- agentos x -->",
     )
     assert text == again
     assert "**Status:** approved" in text

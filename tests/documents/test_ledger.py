@@ -200,7 +200,7 @@ def test_a_ledger_file_is_read_as_it_was_written_and_nothing_else_is() -> None:
     data = json.loads(stored.to_json())
     assert data["ledger"]["entries"][0]["changes"][-1]["state"] == "contested"
     for text in ("", "[]", "{}", '{"schema": 2}', "[" * 100_000):
-        with pytest.raises(ValueError, match="."):
+        with pytest.raises(ValueError, match=r"\w"):
             read_ledger_file(text)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from agentos.backlog.inbox import Collected, Inbox, Reject, Source
+from agentos.documents.judged_text import is_edited
 from agentos.documents.lld import parse_lld, status_of
 from agentos.documents.provenance import (
     APPROVED_STATUS,
@@ -51,7 +52,12 @@ class DesignInbox:
             return ""
         status = status_of(parse_lld(source.text)).upper()
         if status == APPROVED_STATUS:
-            return ""
+            if not is_edited(source.text):
+                return ""
+            return (
+                f"{item.source}: it was edited since its approval; have it reviewed:"
+                f" lld-workflow --ids {item.id}, or sign it: agentos approve {item.id}"
+            )
         redo = f"lld-workflow --ids {item.id}"
         said = f"its status is {status}" if status else "it has no status"
         if status == RECORDED_STATUS.upper():

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from agentos.backlog.inbox import Collected, Reject, Source
+from agentos.documents.judged_text import TEXT_HASH
 from agentos.documents.markdown import MAX_CHARACTERS
 from agentos.errors import BadInput, InvalidIdentifier, UsageError
 from agentos.item import Item
@@ -80,7 +81,7 @@ class DirectoryInbox:
         digest = ""
         try:
             data = self._read(item)
-            digest = hashlib.sha256(data).hexdigest()
+            digest = self._hash(data)
             text = decode_text(data, Path(item.source).name)
             return Source(text, digest)
         except BadInput as error:
@@ -91,9 +92,15 @@ class DirectoryInbox:
         never counts as unchanged.
         """
         try:
-            return hashlib.sha256(self._read(item)).hexdigest()
+            return self._hash(self._read(item))
         except BadInput:
             return ""
+
+    def _hash(self, data: bytes) -> str:
+        if self._workflow.record.builds:
+            # A design that is stamped after its approval is still the same design.
+            data = TEXT_HASH.sub(b"", data)
+        return hashlib.sha256(data).hexdigest()
 
     def _read(self, item: Item) -> bytes:
         path = self._repository / item.source

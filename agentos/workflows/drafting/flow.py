@@ -12,9 +12,9 @@ from agentos.documents.ledger import say_source_error
 from agentos.documents.lld import Tree
 from agentos.entry_points import describe_failure
 from agentos.errors import ItemError
+from agentos.gateway.providers import is_rules
 from agentos.item import Failure, Outcome, State
 from agentos.kinds import BUILT_IN_KINDS, Kind
-from agentos.gateway.providers import is_rules
 from agentos.repository.context import select_context
 from agentos.repository.look import Looker, LookLimits, Snapshot, record_snapshot
 from agentos.repository.paths import document_path, lineage_folders
@@ -26,7 +26,7 @@ from agentos.workflows.drafting.loop import findings_of, say_finding
 from agentos.workflows.drafting.memory import recall
 from agentos.workflows.drafting.nodes import DraftingContext, ledger_of
 from agentos.workflows.drafting.repository_tree import RepositoryTree
-from agentos.workflows.drafting.state import DraftingState, RoundState, initial_state
+from agentos.workflows.drafting.state import DraftingState, initial_state
 from agentos.workflows.engine.assignment import Assignment
 from agentos.workflows.engine.checkpoints import Identity
 from agentos.workflows.engine.flow import Session, build_marker

@@ -158,6 +158,11 @@ def end_of_review(
     return _stalled(standstill)
 
 
+def end_of_repetition(review: ReviewRecord) -> LoopEnding:
+    """Return the end for a draft that repeats a text which a review has sent back."""
+    return _stalled(f"the draft repeats the text of review {review.number}")
+
+
 def _open_after_reviews(rounds: Rounds) -> list[set[str]]:
     """Return what held up an approval after each review."""
     found = []
@@ -177,9 +182,7 @@ def _blocking_ids(findings: Findings) -> set[str]:
     return {finding.id for finding in findings if blocks_approval(finding)}
 
 
-def _end_without_model(
-    review: ReviewRecord, current: RoundState
-) -> LoopEnding | None:
+def _end_without_model(review: ReviewRecord, current: RoundState) -> LoopEnding | None:
     """Decide if rules or a simulation took part; None if a model's verdict counts.
 
     Rules only fill and check a template: their result is a skeleton, and they approve

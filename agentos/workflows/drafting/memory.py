@@ -5,7 +5,7 @@ Both are files of the repository, so that a colleague's clone has them too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from agentos.documents.answers import without_answers
@@ -35,7 +35,7 @@ AS_IT_STANDS = "the document as it stands"
 class Memory:
     """What is known of a document before it is worked on."""
 
-    ledger: Ledger = Ledger()
+    ledger: Ledger = field(default_factory=Ledger)
     draft: str = ""
     """The draft to go on from; empty to begin anew."""
     is_edited: bool = False

@@ -40,6 +40,7 @@ from agentos.workflows.drafting.kind import DraftingKind
 from agentos.workflows.drafting.loop import (
     LoopEnding,
     basis_of,
+    end_of_repetition,
     end_of_review,
     end_of_validation,
     latest_review,
@@ -108,10 +109,14 @@ async def load(state: DraftingState, context: DraftingContext) -> Update:
     rounds = []
     if memory.is_edited:
         rounds.append(new_round(memory.draft, AS_IT_STANDS))
-        context.observe("noted", "it was edited since its approval; reviewing it as it is")
+        context.observe(
+            "noted", "it was edited since its approval; reviewing it as it is"
+        )
     elif memory.draft:
         still = len(memory.ledger.open)
-        context.observe("noted", f"going on from the last draft, findings open: {still}")
+        context.observe(
+            "noted", f"going on from the last draft, findings open: {still}"
+        )
     return {
         "decision": "",
         "material": context.gather(source, snapshot),
@@ -147,7 +152,10 @@ async def draft(state: DraftingState, context: DraftingContext) -> Update:
     ledger, contests = _apply_notes(ledger, notes, looker, context)
     new = new_round(text, talk.answer.model)
     new["looked"] = list(talk.looked)
-    new["notes"] = [*notes.done, *(f"{one.id} contested: {one.reason}" for one in contests)]
+    new["notes"] = [
+        *notes.done,
+        *(f"{one.id} contested: {one.reason}" for one in contests),
+    ]
     new["contests"] = len(contests)
     return {
         "rounds": [*rounds, new],
@@ -256,7 +264,9 @@ async def review(state: DraftingState, context: DraftingContext) -> Update:
     source = source_hash(state["source"])
     known = ledger.review_of(text, source)
     if known is not None and not current.get("contests"):
-        context.observe("noted", f"unchanged since review {known.number}: not asked again")
+        context.observe(
+            "noted", f"unchanged since review {known.number}: not asked again"
+        )
         judged = RoundState(
             **{
                 **current,
@@ -268,6 +278,9 @@ async def review(state: DraftingState, context: DraftingContext) -> Update:
         )
         rounds = [*earlier, judged]
         ending = end_of_review(known, rounds, ledger, context.config.max_rounds)
+        if not ending.decision and current["drafter"] != AS_IT_STANDS:
+            # A drafter that repeats a text would repeat it again, at the same price.
+            ending = end_of_repetition(known)
         return {"rounds": rounds, **_ended(ending)}
     looker = _looker(state, context)
     last = latest_review(earlier)

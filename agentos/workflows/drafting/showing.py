@@ -7,9 +7,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
-from agentos.documents.findings import Finding, Tier
+from agentos.documents.findings import Finding
 from agentos.documents.judged_text import without_log
-from agentos.documents.ledger import FindingState, Ledger, LedgerEntry
+from agentos.documents.ledger import Ledger, LedgerEntry
 from agentos.documents.verdict import Verdict, parse_verdict
 from agentos.workflows.drafting.loop import findings_of, latest_review
 from agentos.workflows.drafting.state import RoundState
@@ -85,8 +85,10 @@ def _show_finding(finding: Finding) -> str:
 def _show_entry(entry: LedgerEntry) -> list[str]:
     """Return a finding, the lines that it quotes, and what was said of it since."""
     rows = [_show_finding(entry.finding)]
-    for quote in entry.quotes:
-        rows.append(f"    {quote.path}:{quote.line} `{quote.text.strip()}`")
+    rows += [
+        f"    {quote.path}:{quote.line} `{quote.text.strip()}`"
+        for quote in entry.quotes
+    ]
     if entry.basis not in ("text", "code"):
         rows.append(f"    basis: {entry.basis}")
     for change in entry.changes[1:]:
@@ -140,18 +142,3 @@ def show_changes(before: str, after: str) -> str:
 def show_hints(hints: Sequence[str]) -> str:
     """Return what the mechanical check asks the reviewer to look at."""
     return "\n".join(f"- {hint}" for hint in hints)
-
-
-def is_new(entry: LedgerEntry) -> bool:
-    """Tell whether nothing was said of a finding since it was found."""
-    return len(entry.changes) == 1 and entry.state is FindingState.OPEN
-
-
-def say_tiers(entries: Sequence[LedgerEntry]) -> str:
-    """Return how many findings there are of each tier."""
-    counts = []
-    for tier in Tier:
-        number = sum(entry.tier is tier for entry in entries)
-        if number:
-            counts.append(f"{number} {tier}")
-    return ", ".join(counts)

@@ -34,6 +34,7 @@ def script_revise(verdict: Verdict, round: int) -> Verdict:
         decision=Decision.REVISE,
         summary=f"Scripted round {round} of a simulation.",
         findings=(finding,),
+        questions=(),
     )
 
 
