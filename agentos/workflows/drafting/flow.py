@@ -15,6 +15,7 @@ from agentos.errors import ItemError
 from agentos.item import Failure, Outcome, State
 from agentos.kinds import BUILT_IN_KINDS, Kind
 from agentos.repository.context import select_context
+from agentos.repository.look import open_snapshot, record_snapshot
 from agentos.repository.publish import Artifacts
 from agentos.workflows.drafting.graph import build_graph
 from agentos.workflows.drafting.kind import DraftingKind
@@ -74,7 +75,8 @@ class Drafting:
             return self._check(draft, source, previous, tree)
 
         def gather(source: str) -> str:
-            selected = select_context(repository, source)
+            files = open_snapshot(repository, record_snapshot(repository))
+            selected = select_context(files, source)
             session.observe("gathered", selected.explanation)
             return selected.text
 
