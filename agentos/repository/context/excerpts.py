@@ -107,7 +107,10 @@ def choose_lines(
 def _name_ranges(ranges: Sequence[Range]) -> str:
     shown = []
     for first, last in ranges[:_MOST_HITS]:
-        shown.append(f"{first}-{last}")
+        place = str(first)
+        if last > first:
+            place = f"{first}-{last}"
+        shown.append(place)
     if len(ranges) > _MOST_HITS:
         shown.append("...")
     return ", ".join(shown)

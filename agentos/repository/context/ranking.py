@@ -149,10 +149,13 @@ def _find_named(names: _Names, query: Query) -> _Found:
             found.setdefault(name, evidence)
     evidence = _Evidence(_MODULE_SCORE, "named in the issue")
     for name in query.names:
-        _, _, last = name.rpartition(".")
-        if is_weak(last):
+        # With dots, it is among the paths.
+        if "." in name or is_weak(name):
             continue
-        modules = by_base.get(f"{last}.py", [])
+        is_called = f"{name}(" in query.source
+        if is_called:
+            continue
+        modules = by_base.get(f"{name}.py", [])
         if len(modules) == 1:
             module = modules[0]
             found.setdefault(module, evidence)

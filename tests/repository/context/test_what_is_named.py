@@ -105,8 +105,8 @@ def test_a_symbol_of_a_large_file_is_shown_with_its_numbers(
     wanted = list(range(FIRST + first - 1, FIRST + last))
     assert numbered(text) == {"shop/pool.py": wanted}
     total = LARGE.count("\n")
-    shown = f"Lines {wanted[0]}-{wanted[-1]} of {total} lines:"
-    assert shown in text
+    place = f"{wanted[0]}-{wanted[-1]}" if last > first else str(wanted[0])
+    assert f"Lines {place} of {total} lines:" in text
 
 
 def test_lines_are_shown_once_and_ranges_are_merged(tmp_path: Path) -> None:
@@ -181,6 +181,16 @@ def test_a_heading_that_is_underlined(tmp_path: Path) -> None:
     assert {6, 7, 8, 9} <= set(shown["README.md"])
     assert {6, 7, 8, 9} <= set(shown["guide.rst"])
     assert "Sells tables." not in text
+
+
+def test_a_module_is_named_without_its_ending(tmp_path: Path) -> None:
+    files = {"shop/rates.py": "X = 1\n", "other/rates.md": "Nothing.\n"}
+    repository = make_repository(tmp_path, files)
+    for name in ("`rates`", "`shop.rates`", "shop/rates.py:1"):
+        text = select(repository, f"# 1 - Pay\n\n{name} is slow\n").text
+        assert numbered(text) == {"shop/rates.py": [1]}
+    called = select(repository, "# 1 - Pay\n\nrates() is slow\n").text
+    assert numbered(called) == {}
 
 
 def test_a_short_name_counts_in_code_only(tmp_path: Path) -> None:
