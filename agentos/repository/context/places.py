@@ -13,7 +13,7 @@ from agentos.repository.look.definitions import Definition, is_python
 from agentos.repository.look.naming import definitions_of
 from agentos.repository.look.texts import FileText
 
-MOST_PLACES = 4
+_MOST_PLACES = 4
 DOCUMENT_ENDS = (".md", ".markdown", ".rst", ".txt")
 """Files with headings, which are quoted and not named."""
 
@@ -91,7 +91,7 @@ class WantedName:
 
     def is_clear(self, places: Collection[Place]) -> bool:
         """Tell whether so few places are meant that each may be shown."""
-        most = MOST_PLACES
+        most = _MOST_PLACES
         is_partial = any(place.missing for place in places)
         if is_partial or self.is_weak:
             most = 1

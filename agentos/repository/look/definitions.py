@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from agentos.documents.markdown import scan
 
-PARSE_LIMIT = 200_000
+_PARSE_LIMIT = 200_000
 _UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 """What the parser raises for source that is wrong, has NUL bytes or is too nested."""
 _DEEPEST = 6
@@ -55,7 +55,7 @@ class Definition:
 def find_definitions(path: str, text: str) -> list[Definition]:
     """Return the definitions or headings of a file in the order of their lines."""
     lowered = path.casefold()
-    if lowered.endswith(_PYTHON) and len(text) <= PARSE_LIMIT:
+    if lowered.endswith(_PYTHON) and len(text) <= _PARSE_LIMIT:
         try:
             module = _parse(text)
             found_in_tree = _in_body(module.body, "", 0)
