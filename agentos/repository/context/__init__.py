@@ -1,8 +1,11 @@
-"""Select repository context for prompts: outlines of code, and files with the reason
-why each is shown.
+"""Select repository context for prompts: a map, and the lines that an issue is about.
+
+    files = open_snapshot(repository, record_snapshot(repository, own_documents))
+    context = select_context(files, issue)
+
+It reads the snapshot that looks are answered from.
 """
 
-from agentos.repository.context.python import python_map
 from agentos.repository.context.selection import RepositoryContext, select_context
 
-__all__ = ["RepositoryContext", "python_map", "select_context"]
+__all__ = ["RepositoryContext", "select_context"]

@@ -1,22 +1,15 @@
-"""Describe the conventions of a repository: guides, project files, tests."""
+"""Describe the conventions of a repository: the beginning of its guides."""
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Container, Iterator, Sequence
 
-from agentos.documents.strict_json import StrictJsonError, load_strict
-from agentos.repository.context.listing import base_name
-from agentos.repository.context.overview import describe_tests
-from agentos.repository.context.reading import Reader
-from agentos.repository.context.showing import (
-    cut_lines,
-    fenced,
-    mask_secrets,
-    shorten,
-    show_name,
-)
+from agentos.repository.context.bounded import BoundedFiles
+from agentos.repository.context.building import find_test_runs
+from agentos.repository.look.listing import base_name
+from agentos.repository.look.masking import show_name
+from agentos.repository.look.showing import fit, merge, number_lines
+from agentos.state.wording import count
 
 _GUIDES = (
     "agents.md",
@@ -27,150 +20,74 @@ _GUIDES = (
     "contributing",
 )
 _READMES = ("readme.md", "readme.rst", "readme.txt", "readme")
-_GUIDE_FOLDERS = ("", ".github/", "docs/")
-_README_SHARE = 0.15
-_GUIDE_SHARE = 0.3
-_PROJECT_LIMIT = 100_000
-_GUIDE_PATHS = frozenset(
-    f"{folder}{base}" for folder in _GUIDE_FOLDERS for base in (*_GUIDES, *_READMES)
+_FOLDERS = ("", ".github/", "docs/")
+_PATHS = frozenset(
+    f"{folder}{base}" for folder in _FOLDERS for base in (*_GUIDES, *_READMES)
 )
-_BUILD = """
-makefile justfile dockerfile tox.ini noxfile.py setup.py setup.cfg cargo.toml go.mod pom.xml build.gradle tsconfig.json
-cmakelists.txt mix.exs gemfile composer.json .pre-commit-config.yaml build.gradle.kts
-"""
-_BUILD_FILES = frozenset(_BUILD.split())
-_MAX_ENTRIES = 30
+_GUIDE_SHARE = 0.5
+_README_SHARE = 0.2
+_FEW_LINES = 30
+_README_LINES = 10
 
 
 def describe_conventions(
-    names: Sequence[str], reader: Reader, limit: int
-) -> Iterator[tuple[str, str]]:
-    """Yield the title and text of each part, the most binding first."""
-    for name in _find(names, _GUIDES):
-        part = _head(name, reader, int(limit * _GUIDE_SHARE))
-        if part:
-            yield f"`{show_name(name)}` (how this project is worked on)", part
-    for name, summarize in _PROJECTS.items():
-        if name not in names:
+    paths: Sequence[str], files: BoundedFiles, shown: Container[str], limit: int
+) -> Iterator[str]:
+    """Yield the beginning of each guide that is not `shown` elsewhere, the most binding
+    first.
+    """
+    share = int(limit * _GUIDE_SHARE)
+    for path in _find(paths, _GUIDES):
+        if path in shown:
             continue
-        text = reader.read(name, _PROJECT_LIMIT)
-        if text:
-            summary = mask_secrets(name, summarize(text))
-            yield f"`{name}` (in extracts)", summary or ""
-    tests = describe_tests(names)
-    if tests:
-        yield "Tests", tests
-    others = [name for name in names if name.casefold() in _BUILD_FILES]
-    if others:
-        yield "Also there", ", ".join(f"`{show_name(name)}`" for name in others)
-    for name in _find(names, _READMES)[:1]:
-        part = _head(name, reader, int(limit * _README_SHARE))
-        if part:
-            yield f"`{show_name(name)}` (its beginning)", part
+        about = "how this project is worked on"
+        yield from _begin(path, about, _FEW_LINES, files, share)
+    share = int(limit * _README_SHARE)
+    readmes = _find(paths, _READMES)
+    for path in readmes[:1]:
+        if path in shown:
+            continue
+        yield from _begin(path, "its beginning", _README_LINES, files, share)
 
 
-def is_guide(name: str) -> bool:
-    """Tell whether a file is shown among the conventions, at least in extracts."""
-    return name in _PROJECTS or name.casefold() in _GUIDE_PATHS
+def is_guide(path: str) -> bool:
+    """Tell whether the beginning of a file is shown among the conventions."""
+    return path.casefold() in _PATHS
 
 
-def _find(names: Sequence[str], wanted: Sequence[str]) -> list[str]:
+def _find(paths: Sequence[str], wanted: Sequence[str]) -> list[str]:
     """Return the wanted guides, those of the root first, then in the order wanted."""
     found = []
-    for name in names:
-        if name.casefold() not in _GUIDE_PATHS:
+    for path in filter(is_guide, paths):
+        base = base_name(path).casefold()
+        if base not in wanted:
             continue
-        base = base_name(name).casefold()
-        if base in wanted:
-            found.append((name.count("/"), wanted.index(base), name))
-    return [name for _, _, name in sorted(found)]
+        depth = path.count("/")
+        position = wanted.index(base)
+        found.append((depth, position, path))
+    found.sort()
+    return [path for _, _, path in found]
 
 
-def _head(name: str, reader: Reader, limit: int) -> str:
-    text = mask_secrets(name, reader.read(name) or "")
-    if not text or not text.strip():
-        return ""
-    kept, remark = cut_lines(text.strip(), limit)
-    if not kept.strip():
-        return ""
-    block = fenced(kept, "markdown")
-    return block + remark if block else ""
-
-
-def _python_project(text: str) -> str:
-    try:
-        data = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError):
-        return "- is not valid TOML"
-    project, tools = _table(data, "project"), _table(data, "tool")
-    rows = [
-        ("name", project.get("name")),
-        ("Python", project.get("requires-python")),
-        ("dependencies", project.get("dependencies")),
-        ("optional dependencies", _table(project, "optional-dependencies")),
-        ("commands", _table(project, "scripts")),
-        ("poetry dependencies", _table(_table(tools, "poetry"), "dependencies")),
-        ("build backend", _table(data, "build-system").get("build-backend")),
-        ("tools configured", list(tools)),
-        (
-            "line length",
-            _table(tools, "ruff").get("line-length")
-            or _table(tools, "black").get("line-length"),
-        ),
-        ("pytest", _table(_table(tools, "pytest"), "ini_options")),
-    ]
-    return _rows(rows)
-
-
-def _node_project(text: str) -> str:
-    try:
-        data = load_strict(text)
-    except StrictJsonError:
-        return "- is not valid JSON"
-    if not isinstance(data, dict):
-        return "- is not a JSON object"
-    names = (
-        "name",
-        "type",
-        "engines",
-        "scripts",
-        "dependencies",
-        "devDependencies",
-        "workspaces",
-        "packageManager",
-    )
-    return _rows([(name, data.get(name)) for name in names])
-
-
-def _table(data: Mapping[str, Any], name: str) -> dict[str, Any]:
-    value = data.get(name)
-    if not isinstance(value, dict):
-        return {}
-    return value
-
-
-def _rows(rows: Sequence[tuple[str, Any]]) -> str:
-    lines = [f"- {name}: {_flat(value)}" for name, value in rows if value]
-    return "\n".join(lines) or "- says nothing of note"
-
-
-def _flat(value: Any) -> str:
-    """Show a value on one line; of nested tables only the names."""
-    if isinstance(value, dict):
-        pairs = []
-        for name, inner in value.items():
-            is_table = isinstance(inner, dict)
-            pairs.append(name if is_table else f"{name}={_flat(inner)}")
-        value = pairs
-    if isinstance(value, list):
-        shown = []
-        for entry in value[:_MAX_ENTRIES]:
-            is_nested = isinstance(entry, list | dict)
-            shown.append("..." if is_nested else _flat(entry))
-        if len(value) > _MAX_ENTRIES:
-            shown.append("...")
-        return ", ".join(shown)
-    return " ".join(shorten(str(value), 160).replace("`", "'").split())
-
-
-_PROJECTS = {"pyproject.toml": _python_project, "package.json": _node_project}
+def _begin(
+    path: str,
+    about: str,
+    lines: int,
+    files: BoundedFiles,
+    limit: int,
+) -> Iterator[str]:
+    """Yield the first lines of a file, and those that say how tests are run."""
+    text = files.read(path)
+    if text is None:
+        return
+    if not text.source.strip():
+        return
+    total = len(text.lines)
+    runs = find_test_runs(text)
+    beginning = (1, min(lines, total))
+    ranges = merge([beginning, *zip(runs, runs, strict=True)])
+    shown = number_lines(text.lines, ranges)
+    size = count(total, "line")
+    name = show_name(path)
+    head = f"#### `{name}` ({about}; {size}{text.remark})"
+    yield fit([head, "", *shown], limit)

@@ -1,32 +1,64 @@
-"""Read what an issue or a brief mentions: paths, identifiers, words, other items."""
+"""Read what an issue or a brief mentions: paths, names in code, lines of tracebacks,
+options and messages, words, other items.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 from agentos.documents.dependencies import dependencies
+from agentos.documents.markdown import LineKind, scan
 from agentos.documents.words import STOP_WORDS, code_spans, stem
-from agentos.repository.context.listing import base_name
 
 _LONGEST = 200_000
 _LONGEST_TOKEN = 300
 _TOKEN = re.compile(r"[A-Za-z0-9_.@+/-]+")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+_CALL = re.compile(r"(?<![\w.])([A-Za-z_]\w*(?:\.\w+)*)\(")
+_EMPTY_CALL = re.compile(r"(?<![\w.])([A-Za-z_]\w*(?:\.\w+)*)\(\)")
+_ENTRY = re.compile(r"""(?<![\w.])([A-Za-z_][\w.]*)\[["']([^"'\]\[\n]{1,80})["']\]""")
 _WORD = re.compile(r"[A-Za-z]+")
 _CAMEL = re.compile(r"[A-Z][a-z0-9]+[A-Z]|[a-z0-9][A-Z]")
 _FILE_END = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,9}$")
-_MAX_PATHS = 60
-_MAX_NAMES = 40
-_MAX_WORDS = 120
-_MAX_ITEMS = 10
+_FRAME = re.compile(r'File "([^"\n]{1,300})", line (\d{1,7})(?:, in ([\w.<>]{1,100}))?')
+_LINE = re.compile(r"(?::|#L)(\d{1,7})(?!\d)")
+_RAISED = ("Error", "Exception", "Warning")
+_OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]{1,60}")
+_VARIABLE = re.compile(r"(?<!\w)[A-Z][A-Z0-9]*_[A-Z0-9_]{1,60}(?!\w)")
+_QUOTED = re.compile(
+    r"\"([^\"\n]{6,160})\"|\u201c([^\u201d\n]{6,160})\u201d|(?<!\w)'([^'\n]{6,160})'(?!\w)"
+)
+_MOST_PATHS = 60
+_MOST_NAMES = 60
+_MOST_FRAMES = 30
+_MOST_TEXTS = 40
+_MOST_WORDS = 120
+_MOST_ITEMS = 10
+_SHORTEST_NAME = 4
+_LONGEST_NAME = 80
 _COMMON = """
 self true false none null int str bool float list dict tuple set any path file name type value error import from class
 def return print test tests main args kwargs user data item items key keys id code text line lines json http https get
 post
 """
+DOCUMENTS = ("README", "CHANGELOG", "CHANGES", "HISTORY", "NEWS", "CONTRIBUTING")
+"""Files of the root that people name without an ending."""
 _COMMON_NAMES = frozenset(_COMMON.split())
+
+Thing = TypeVar("Thing")
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A line of a file, as a traceback or a link names it."""
+
+    path: str
+    line: int
+    symbol: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,44 +67,45 @@ class Query:
 
     paths: tuple[str, ...]
     names: tuple[str, ...]
-    """Identifiers in code."""
+    """Identifiers in code, with dots if they were written so."""
+    frames: tuple[Frame, ...]
+    texts: tuple[str, ...]
+    """Options, variables of the environment and messages, to be searched for."""
     words: frozenset[str]
     """Stems of the words that may occur in a file's path."""
     items: tuple[str, ...]
     """Ids of the items that this one depends on."""
-
-    @property
-    def bases(self) -> frozenset[str]:
-        """Return the last parts of the paths."""
-        return frozenset(map(base_name, self.paths))
+    source: str
+    """The text itself."""
 
 
 def read_query(source: str) -> Query:
     """Read the beginning of a text, in linear time."""
     text = source[:_LONGEST]
-    paths: dict[str, None] = {}
-    plain = []
-    for token in _TOKEN.findall(text):
-        if len(token) > _LONGEST_TOKEN:
-            continue
-        trimmed = token.strip(".-+@").removeprefix("./")
-        if _is_path(trimmed):
-            paths[trimmed.strip("/")] = None
-        if "/" not in trimmed:
-            plain.append(trimmed)
-    paths.pop("", None)
-    names = _quoted_names(text)
-    for name in _NAME.findall(" ".join(plain)):
-        if not _is_name(name):
-            continue
-        if _looks_like_code(name):
-            names[name] = None
+    code = list(_code_of(text))
+    paths = _paths(text)
+    names = _names(text, code)
+    frames = _frames(text)
+    texts = _texts(text, code)
+    items = dependencies(text)
     return Query(
-        paths=tuple(paths)[:_MAX_PATHS],
-        names=tuple(names)[:_MAX_NAMES],
+        paths=_first(paths, _MOST_PATHS),
+        names=_first(names, _MOST_NAMES),
+        frames=_first(frames, _MOST_FRAMES),
+        texts=_first(texts, _MOST_TEXTS),
         words=_words(text),
-        items=dependencies(text)[:_MAX_ITEMS],
+        items=items[:_MOST_ITEMS],
+        source=text,
     )
+
+
+def is_weak(name: str) -> bool:
+    """Tell whether a name says little, because it is short or a common word."""
+    if "." in name:
+        return False
+    if len(name) < _SHORTEST_NAME:
+        return True
+    return name.casefold() in _COMMON_NAMES
 
 
 def name_words(path: str) -> dict[str, str]:
@@ -83,19 +116,35 @@ def name_words(path: str) -> dict[str, str]:
     return words
 
 
-def _quoted_names(text: str) -> dict[str, None]:
-    """Return the identifiers in code spans, in order."""
-    quoted = []
-    for line in text.split("\n"):
-        if "`" not in line:
+def _first(found: Iterable[Thing], most: int) -> tuple[Thing, ...]:
+    """Return the first things, each once."""
+    distinct = dict.fromkeys(found)
+    return tuple(distinct)[:most]
+
+
+def _code_of(text: str) -> Iterator[str]:
+    """Yield the code spans and the lines of code blocks."""
+    for line in scan(text):
+        if line.kind is LineKind.CODE:
+            yield line.text
+        else:
+            yield from code_spans(line.text)
+
+
+def _paths(text: str) -> Iterator[str]:
+    for token in _TOKEN.findall(text):
+        if len(token) > _LONGEST_TOKEN:
             continue
-        for span in code_spans(line):
-            # A span with a space is a command line or a message, not an identifier.
-            if " " in span or _is_path(span):
-                continue
-            quoted.append(span)
-    found = _NAME.findall(" ".join(quoted))
-    return dict.fromkeys(filter(_is_name, found))
+        trimmed = token.strip(".-+@")
+        trimmed = trimmed.removeprefix("./")
+        is_document = trimmed in DOCUMENTS
+        if is_document or _is_path(trimmed):
+            yield trimmed.strip("/")
+    for name in _NAME.findall(text):
+        if "." in name:
+            # It may be a module.
+            module = name.replace(".", "/")
+            yield f"{module}.py"
 
 
 def _is_path(token: str) -> bool:
@@ -113,16 +162,88 @@ def _is_path(token: str) -> bool:
     return bool(_FILE_END.search(token))
 
 
-def _is_name(name: str) -> bool:
-    if not 4 <= len(name) <= 80:
-        return False
-    return name.casefold() not in _COMMON_NAMES
+def _names(text: str, code: Iterable[str]) -> Iterator[str]:
+    """Yield what is written as code, then what looks like code."""
+    called = []
+    for part in code:
+        called += _CALL.findall(part)
+        entries = _ENTRY.findall(part)
+        for table, key in entries:
+            yield f"{table}.{key}"
+        # A span with a space is a command line or a message.
+        if entries or " " in part or "/" in part:
+            continue
+        for name in _NAME.findall(part):
+            yield from _whole_name(name)
+    for name in called:
+        yield from _whole_name(name)
+    for name in _EMPTY_CALL.findall(text):
+        yield from _whole_name(name)
+    for token in _TOKEN.findall(text):
+        if "/" in token:
+            continue
+        for name in _NAME.findall(token):
+            _, _, last = name.rpartition(".")
+            if looks_like_code(last):
+                yield from _whole_name(name)
 
 
-def _looks_like_code(name: str) -> bool:
+def _whole_name(name: str) -> Iterator[str]:
+    if len(name) > _LONGEST_NAME:
+        return
+    plain = name.removeprefix("self.")
+    plain = plain.removeprefix("cls.")
+    if plain.strip("_"):
+        yield plain
+
+
+def looks_like_code(name: str) -> bool:
+    """Tell whether a name is none that prose has."""
     if "_" in name.strip("_"):
         return True
     return bool(_CAMEL.search(name))
+
+
+def _frames(text: str) -> Iterator[Frame]:
+    for path, line, symbol in _FRAME.findall(text):
+        name = symbol.strip("<>")
+        yield _frame(path, line, name)
+    for word in text.split():
+        short = word[:_LONGEST_TOKEN]
+        place = _LINE.search(short)
+        if not place:
+            continue
+        start = place.start()
+        path = short[:start].lstrip("([<{`'\"*")
+        if _FILE_END.search(path):
+            yield _frame(path, place[1])
+
+
+def _frame(path: str, line: str, symbol: str = "") -> Frame:
+    with_slashes = path.replace("\\", "/")
+    number = int(line)
+    return Frame(with_slashes, number, symbol)
+
+
+def _raised(text: str) -> Iterator[str]:
+    """Yield the messages of exceptions."""
+    for line in text.split("\n"):
+        name, colon, message = line[:_LONGEST_TOKEN].partition(": ")
+        if not colon:
+            continue
+        if name.endswith(_RAISED):
+            yield message.strip()
+
+
+def _texts(text: str, code: Iterable[str]) -> Iterator[str]:
+    yield from _raised(text)
+    yield from _OPTION.findall(text)
+    yield from _VARIABLE.findall(text)
+    for alternatives in _QUOTED.findall(text):
+        yield "".join(alternatives)
+    for part in code:
+        if " " in part.strip():
+            yield part.strip()
 
 
 def _words(text: str) -> frozenset[str]:
@@ -132,7 +253,7 @@ def _words(text: str) -> frozenset[str]:
     for word in words[:30]:
         counts[word] += 2
     ranked = sorted(counts, key=lambda word: (-counts[word], word))
-    return frozenset(map(stem, ranked[:_MAX_WORDS]))
+    return frozenset(map(stem, ranked[:_MOST_WORDS]))
 
 
 def _split(text: str) -> list[str]:

@@ -7,10 +7,11 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from agentos.repository.context.listing import base_name
-from agentos.repository.context.query import Query, name_words
-from agentos.repository.context.reading import Reader
-from agentos.repository.context.showing import show_name
+from agentos.repository.context.bounded import BoundedFiles
+from agentos.repository.context.mentions import Mention, Mentions, find_mentions
+from agentos.repository.context.query import DOCUMENTS, Query, is_weak, name_words
+from agentos.repository.look.listing import base_name
+from agentos.repository.look.masking import shorten, show_name
 
 MAX_NAMED = 40
 MAX_OTHERS = 20
@@ -18,21 +19,17 @@ FEW = 5
 """Number of other files that are shown even with a low score."""
 _SEVERAL = 4
 _COMMON_SHARE = 0.25
-_OCCURRENCES = 20
 _ENOUGH_NAMES = 4
-_NEARBY = 40
+_FRAME_SCORE = 20.0
+_MODULE_SCORE = 30.0
+_LONGEST_SHOWN = 60
 _ENOUGH = 1.0
 _TELLING = 2.0
 _LANGUAGES = """
 .py .pyi .js .jsx .ts .tsx .mjs .cjs .go .rs .java .kt .kts .scala .rb .php .c .h .cc .cpp .hpp .cs .swift .m .ex .exs
 .erl .hs .ml .clj .lua .sh .bash .sql .proto .graphql .vue .svelte .dart .r .jl .pl
 """
-_CODE_ENDS = tuple(_LANGUAGES.split())
-_DEFINING = (
-    "def class function func fn struct interface type enum trait const let var module"
-    " record protocol table mod"
-)
-_DEFINING_WORDS = frozenset(_DEFINING.split())
+CODE_ENDS = tuple(_LANGUAGES.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,21 +57,34 @@ _Words = dict[str, str]
 """Words of a path by their stems."""
 
 
-def rank(names: _Names, query: Query, reader: Reader) -> tuple[FileChoice, ...]:
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The files that are worth showing, the best first, and what they mention."""
+
+    choices: tuple[FileChoice, ...]
+    mentions: Mentions
+
+
+def rank(
+    names: _Names,
+    query: Query,
+    files: BoundedFiles,
+) -> Ranking:
     """Return the files that the issue names, then the others by their score."""
     named = _find_named(names, query)
     in_folders = _find_in_folders(names, query)
     similar = _find_similar(names, query)
 
-    # The reader stops at a limit, so the likeliest files are read first.
+    # Reading stops at a limit, so the likeliest files are read first.
     def likeliest(name: str) -> tuple[bool, float, bool, str]:
         score = _choose(name, in_folders, similar).score
         is_named = name in named
-        is_code = name.endswith(_CODE_ENDS)
+        is_code = name.endswith(CODE_ENDS)
         return not is_named, -score, not is_code, name
 
     order = sorted(names, key=likeliest)
-    by_text = _find_by_text(order, query, reader)
+    mentions = find_mentions(order, query, files, named)
+    by_text = _find_by_mentions(mentions)
     first = []
     others = []
     for name in order:
@@ -96,7 +106,7 @@ def rank(names: _Names, query: Query, reader: Reader) -> tuple[FileChoice, ...]:
         if choice.score < _TELLING:
             break
         chosen.append(choice)
-    return tuple(chosen)
+    return Ranking(tuple(chosen), mentions)
 
 
 def _choose(name: str, *kinds: _Found) -> FileChoice:
@@ -129,12 +139,26 @@ def _find_named(names: _Names, query: Query) -> _Found:
         base = base_name(path)
         candidates = by_base.get(base, [])
         matches = _match(path, candidates)
+        if path in DOCUMENTS:
+            matches = _documents(path, names)
         if len(matches) > _SEVERAL:
             continue
         score = 100 - position
         evidence = _Evidence(score, "named in the issue")
         for name in matches:
             found.setdefault(name, evidence)
+    evidence = _Evidence(_MODULE_SCORE, "named in the issue")
+    for name in query.names:
+        # With dots, it is among the paths.
+        if "." in name or is_weak(name):
+            continue
+        is_called = f"{name}(" in query.source
+        if is_called:
+            continue
+        modules = by_base.get(f"{name}.py", [])
+        if len(modules) == 1:
+            module = modules[0]
+            found.setdefault(module, evidence)
     return found
 
 
@@ -144,6 +168,15 @@ def _match(path: str, candidates: _Names) -> _Names:
         return [path]
     end = f"/{path}"
     return [name for name in candidates if name.endswith(end)]
+
+
+def _documents(title: str, names: _Names) -> _Names:
+    matches = []
+    for name in names:
+        stem, _, _ = name.partition(".")
+        if stem == title:
+            matches.append(name)
+    return matches
 
 
 def _find_in_folders(names: _Names, query: Query) -> _Found:
@@ -234,104 +267,62 @@ def _wanted_words(path: str, wanted: Container[str]) -> _Words:
     return {stem: word for stem, word in words.items() if stem in wanted}
 
 
-def _find_by_text(order: _Names, query: Query, reader: Reader) -> _Found:
-    """Return the files that define or mention an identifier of the issue.
+def _find_by_mentions(mentions: Mentions) -> _Found:
+    """Return the files that define or mention what the issue names.
 
-    Mentions of an identifier that many files have do not count.
+    What many files mention does not count.
     """
-    if not query.names:
-        return {}
-    present: dict[str, list[str]] = {}
-    read = 0
-    for name in order:
-        text = reader.read(name)
-        if text is None:
-            continue
-        read += 1
-        here = [identifier for identifier in query.names if identifier in text]
-        if here:
-            present[name] = here
-    spread = _count_files(present.values())
-    common = _common_from(read)
+    every = mentions.by_path.values()
+    used_in = _count_files(mention.used for mention in every)
+    common = _common_from(mentions.read)
     found = {}
-    for name, here in present.items():
-        text = reader.read(name) or ""
-        defined = []
-        used = []
-        for identifier in here:
-            if _is_defined(text, identifier):
-                defined.append(identifier)
-            elif spread[identifier] <= common:
-                used.append(identifier)
-        if defined or used:
-            evidence = _judge(name, defined, used)
+    for name, mention in mentions.by_path.items():
+        used = [each for each in mention.used if used_in[each] <= common]
+        evidence = _judge(name, mention, used)
+        if evidence.reason:
             found[name] = evidence
     return found
 
 
-def _judge(name: str, defined: _Names, used: _Names) -> _Evidence:
+def _judge(name: str, mention: Mention, used: _Names) -> _Evidence:
     reasons = []
+    defined = mention.defined
+    texts = mention.texts
+    if mention.frames:
+        reasons.append("in the traceback, or named with a line")
     if defined:
         listed = _list(defined)
         reasons.append(f"defines {listed}, which the issue names")
     if used:
         listed = _list(used)
         reasons.append(f"mentions {listed}")
-    definitions = min(len(defined), _ENOUGH_NAMES)
-    mentions = min(len(used), _ENOUGH_NAMES)
-    score = 8.0 * definitions + mentions
-    if not name.endswith(_CODE_ENDS):
+    if texts:
+        listed = _list(texts)
+        reasons.append(f"has {listed}")
+    score = 8.0 * _count_some(defined)
+    score += 3.0 * _count_some(texts)
+    score += _count_some(used)
+    is_code = name.endswith(CODE_ENDS)
+    if not is_code:
         score /= 2
+    if mention.frames:
+        score += _FRAME_SCORE
     reason = " and ".join(reasons)
-    return _Evidence(score, reason)
+    return _Evidence(
+        score,
+        reason,
+    )
 
 
-def _is_defined(text: str, identifier: str) -> bool:
-    start = text.find(identifier)
-    for _ in range(_OCCURRENCES):
-        if start < 0:
-            return False
-        end = start + len(identifier)
-        if _defines(text, start, end):
-            return True
-        start = text.find(identifier, end)
-    return False
-
-
-def _defines(text: str, start: int, end: int) -> bool:
-    """Tell whether a name follows a word such as `def`, or begins a line and is
-    assigned.
-    """
-    first = max(0, start - _NEARBY)
-    before = text[first:start]
-    last = end + _NEARBY
-    after = text[end:last]
-    preceding = before[-1:]
-    following = after[:1]
-    if _is_name_part(following):
-        return False
-    if _is_name_part(preceding):
-        return False
-    if preceding in ("", "\n"):
-        rest = after.lstrip(" \t")
-        if rest.startswith("=="):
-            return False
-        return rest.startswith(("=", ":"))
-    if preceding not in " \t":
-        return False
-    line = before.rpartition("\n")[2]
-    words = line.split()
-    if not words:
-        return False
-    return words[-1] in _DEFINING_WORDS
-
-
-def _is_name_part(character: str) -> bool:
-    if character == "_":
-        return True
-    return character.isalnum()
+def _count_some(names: _Names) -> int:
+    number = len(names)
+    return min(number, _ENOUGH_NAMES)
 
 
 def _list(names: _Names) -> str:
-    quoted = [f"`{name}`" for name in names[:3]]
+    quoted = []
+    for name in names[:3]:
+        short = shorten(name, _LONGEST_SHOWN)
+        shown = show_name(short)
+        quoted.append(f"`{shown}`")
     return ", ".join(quoted)

@@ -1,57 +1,48 @@
-"""Select the repository context of an issue: bounded, explained and reproducible."""
+"""Select the repository context of an issue: bounded, explained and reproducible.
+
+What the issue names is shown with the numbers of its lines, as by a look, so that no
+line of a file can be taken for one of the page.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
+from agentos.repository.context.bounded import BoundedFiles
+from agentos.repository.context.building import describe_building
 from agentos.repository.context.conventions import describe_conventions, is_guide
 from agentos.repository.context.designs import describe_designs
-from agentos.repository.context.exclusion import is_left_out
-from agentos.repository.context.listing import Listing, list_files
-from agentos.repository.context.outline import (
-    count_lines,
-    describe,
-    headings,
-    outline_python,
-)
-from agentos.repository.context.overview import describe_tree
-from agentos.repository.context.python import python_map
-from agentos.repository.context.query import read_query
+from agentos.repository.context.excerpts import choose_lines
+from agentos.repository.context.mentions import Mentions
+from agentos.repository.context.overview import describe_repository, list_names
+from agentos.repository.context.query import Query, read_query
 from agentos.repository.context.ranking import FileChoice, rank
-from agentos.repository.context.reading import FILE_LIMIT, Reader
-from agentos.repository.context.showing import (
-    cut_lines,
-    fenced,
-    mask_secrets,
-    show_name,
-    size,
-    withhold_masked,
-)
+from agentos.repository.look.masking import shorten, show_name, withhold_masked
+from agentos.repository.look.recorded import RecordedFiles
+from agentos.repository.look.showing import fit
 from agentos.state.wording import count
 
 LIMIT = 60_000
-MAX_FILES = 1_000
-MAX_BYTES = 8_000_000
-_TREE_SHARE = 0.1
-_CONVENTIONS_SHARE = 0.2
-_DESIGNS_SHARE = 0.25
-_SMALL_FILE = 16_000
-_NAMED_MAP = 8_000
-_OTHER_MAP = 4_000
-_MAPPED_BYTES = 100_000
-"""Limit of parsed source, not counting named files; the rest gets plain outlines."""
-_ENTRY_MARGIN = 400
-"""Room for the heading of a file and the fences of its code block."""
-_LANGUAGES = {
-    "py": "python",
-    "pyi": "python",
-    "js": "javascript",
-    "ts": "typescript",
-    "md": "markdown",
-    "rs": "rust",
-}
+_ORDINARY_SHARE = 3
+"""Beyond a third of the limit only what the issue names is added, and more briefly."""
+_MAP = 4_000
+_BUILDING = 2_000
+_CONVENTIONS = 3_000
+_OTHERS = 3_000
+_DESIGNS = 7_500
+_REMARK = 700
+_FIXED = 4
+"""The parts of fixed size take at most half of the limit together."""
+_ENTRY = 12_000
+_SMALL = 6_000
+"""Characters up to which a named file is shown as a whole."""
+_OUTLINE = 3_000
+_SHORT_OUTLINE = 1_000
+_LEAST_ROOM = 200
+_LONGEST_ROW = 300
+_MOST_UNCLEAR = 8
+_BETWEEN = "\n\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,48 +54,11 @@ class RepositoryContext:
 
 
 def select_context(
-    repository: Path,
-    source: str,
-    limit_bytes: int = LIMIT,
-    known: Sequence[str] | None = None,
+    files: RecordedFiles, source: str, limit_characters: int = LIMIT
 ) -> RepositoryContext:
-    """Return the repository context for `source`, the text of an issue or a brief.
-
-    With `known`, these are its files, and git is not asked for them.
-    """
-    query = read_query(source)
-    listing = list_files(repository, query.bases, known)
-    names = [name for name in listing.names if not is_left_out(name)]
-    page = _Page(limit_bytes)
-    try:
-        reader = Reader(repository, max_files=MAX_FILES, max_bytes=MAX_BYTES)
-    except OSError:
-        return RepositoryContext("", "no files shown: the repository cannot be read")
-    with reader:
-        tree = describe_tree(listing.names, listing.is_cut)
-        page.add_part("Overview", [("", tree)], _TREE_SHARE)
-        conventions = describe_conventions(
-            names, reader, int(limit_bytes * _CONVENTIONS_SHARE)
-        )
-        page.add_part("Conventions", conventions, _CONVENTIONS_SHARE)
-        designs = describe_designs(
-            query.items, reader, int(limit_bytes * _DESIGNS_SHARE)
-        )
-        shown_designs = page.add_part(
-            "Designs that this builds on", designs, _DESIGNS_SHARE
-        )
-        rest = [name for name in names if not is_guide(name) or name in query.paths]
-        choices = rank(rest, query, reader)
-        shown = _add_files(page, choices, reader, listing, _own_packages(names))
-    named = sum(choice.is_named for choice in shown)
-    explanation = (
-        f"{count(len(shown), 'file')} shown of {len(names)} considered;"
-        f" {named} named in the issue"
-    )
-    if shown_designs:
-        explanation += f"; {count(shown_designs, 'finished design')}"
-    explanation += f"; {round(size(page.text) / 1000)} kB"
-    return RepositoryContext(page.text, explanation)
+    """Return the repository context for `source`, the text of an issue or a brief."""
+    selection = _Selection(files, source, limit_characters)
+    return selection.write()
 
 
 class _Page:
@@ -113,137 +67,197 @@ class _Page:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._parts: list[str] = []
-        self._used = 0
+        self.used = 0
 
     @property
     def left(self) -> int:
-        """Number of bytes that still fit."""
-        return self._limit - self._used
+        """Number of characters that still fit."""
+        return self._limit - self.used - len(_BETWEEN)
 
     @property
     def text(self) -> str:
         """The whole page."""
-        return "\n\n".join(self._parts)
+        return _BETWEEN.join(self._parts)
 
     def add(self, text: str) -> bool:
         """Add a text if all of it fits."""
         # Two harmless texts may form a credential together, so the whole is checked.
         shown = withhold_masked(text)
-        needed = size(shown) + 2
-        if needed > self.left:
+        if len(shown) > self.left:
             return False
         self._parts.append(shown)
-        self._used += needed
+        self.used += len(shown) + len(_BETWEEN)
         return True
 
-    def add_part(
-        self, title: str, entries: Iterable[tuple[str, str]], share: float
-    ) -> int:
+    def add_part(self, title: str, entries: Iterable[str], room: int) -> int:
         """Add the entries that fit under a heading; return their number."""
-        room = min(self.left, int(self._limit * share))
         added = 0
-        for name, text in entries:
-            head = "" if added else f"### {title}\n\n"
-            if name:
-                head += f"#### {name}\n\n"
-            kept, remark = cut_lines(f"{text}\n", room - size(head) - 20)
-            entry = f"{head}{kept.rstrip()}{remark}"
-            if not kept.strip() or not self.add(entry):
+        left = min(room, self.left)
+        for entry in entries:
+            text = entry
+            if not added:
+                text = f"### {title}\n\n{entry}"
+            if len(text) > left or not self.add(text):
                 break
-            room -= size(entry) + 2
+            left -= len(text) + len(_BETWEEN)
             added += 1
         return added
 
 
-def _add_files(
-    page: _Page,
-    choices: Sequence[FileChoice],
-    reader: Reader,
-    listing: Listing,
-    own: frozenset[str],
-) -> list[FileChoice]:
-    shown: list[FileChoice] = []
-    to_parse = _MAPPED_BYTES
-    for choice in choices:
-        head = "" if shown else "### Files\n\n"
-        text = reader.read(choice.name)
-        if text is not None:
-            text = mask_secrets(choice.name, text)
+class _Selection:
+    """Writes the context of one source."""
+
+    def __init__(self, files: RecordedFiles, source: str, limit: int) -> None:
+        self._query: Query = read_query(source)
+        self._limit = limit
+        self._files = BoundedFiles(files)
+        self._paths = list(files.paths)
+        self._root = files.root
+        self._is_cut = bool(files.snapshot.last)
+        self._page = _Page(limit)
+
+    def write(self) -> RepositoryContext:
+        """Write the page from its beginning to its end."""
+        ranking = rank(self._paths, self._query, self._files)
+        detailed, others = self._divide(ranking.choices, ranking.mentions)
+        in_detail = {choice.name for choice in detailed}
+        shown = in_detail | {choice.name for choice in others}
+        self._add_overview(in_detail, shown)
+        room = self._room(_DESIGNS)
+        found = describe_designs(self._root, self._query.items, room)
+        designs = list(found)
+        reserved = self._room(_REMARK)
+        reserved += sum(map(len, designs))
+        written = self._add_detailed(detailed, ranking.mentions, reserved)
+        rows = self._list(others)
+        listed = self._page.add_part("Other files that may matter", rows, room)
+        shown_designs = self._page.add_part(
+            "Designs that this builds on", designs, self._page.left
+        )
+        unwritten = len(detailed) - written
+        self._add_remark(ranking.mentions, unwritten)
+        named = sum(choice.is_named for choice in detailed)
+        explanation = (
+            f"{count(written, 'file')} shown and {listed and len(others)} listed"
+            f" of {len(self._paths)}; {named} named in the issue"
+        )
+        if shown_designs:
+            explanation += f"; {count(shown_designs, 'finished design')}"
+        size = round(len(self._page.text) / 1000)
+        return RepositoryContext(self._page.text, f"{explanation}; {size} kB")
+
+    def _room(self, wanted: int) -> int:
+        """Return the size of a part, less if the whole page is to be small."""
+        return min(wanted, wanted * self._limit // LIMIT * _FIXED)
+
+    def _divide(
+        self, choices: Iterable[FileChoice], mentions: Mentions
+    ) -> tuple[list[FileChoice], list[FileChoice]]:
+        """Return the files that are shown by their lines, and those to be listed."""
+        detailed = []
+        others = []
+        for choice in choices:
+            mention = mentions.of(choice.name)
+            if choice.is_named or mention.has_lines:
+                detailed.append(choice)
+            elif not is_guide(choice.name):
+                others.append(choice)
+        return detailed, others
+
+    def _add_overview(self, in_detail: set[str], shown: set[str]) -> None:
+        page = self._page
+        room = self._room(_MAP)
+        overview = describe_repository(
+            self._paths,
+            self._files,
+            shown,
+            room - len("### The repository\n\n"),
+            is_cut=self._is_cut,
+        )
+        page.add_part("The repository", [overview], room)
+        building = describe_building(self._paths, self._files, in_detail)
+        page.add_part("How it is built and tested", building, self._room(_BUILDING))
+        room = self._room(_CONVENTIONS)
+        conventions = describe_conventions(
+            self._paths, self._files, in_detail, room - len("### Conventions\n\n")
+        )
+        page.add_part("Conventions", conventions, room)
+
+    def _add_detailed(
+        self, choices: Sequence[FileChoice], mentions: Mentions, reserved: int
+    ) -> int:
+        """Add the lines of files; return the number of files."""
+        ordinary = self._limit // _ORDINARY_SHARE
+        added = 0
+        for choice in choices:
+            head = _heading(choice)
+            if not added:
+                head = f"### What the issue names\n\n{head}"
+            room = min(self._page.left - reserved, _ENTRY)
+            if room < len(head) + _LEAST_ROOM:
+                break
+            is_roomy = self._page.used < ordinary
+            text = self._show(choice, head, mentions, room, is_roomy)
+            if self._page.add(text):
+                added += 1
+        return added
+
+    def _show(
+        self,
+        choice: FileChoice,
+        head: str,
+        mentions: Mentions,
+        room: int,
+        is_roomy: bool,
+    ) -> str:
+        text = self._files.read(choice.name)
         if text is None:
-            if not choice.is_named:
-                continue
-            entry = _unread(choice, listing.sizes[choice.name])
-        else:
-            packages: frozenset[str] | None = own
-            if not choice.is_named:
-                if len(text) <= to_parse:
-                    to_parse -= len(text)
-                else:
-                    packages = None
-            room = page.left - size(head) - _ENTRY_MARGIN
-            entry = _show_file(choice, text, room, packages)
-        if page.add(head + entry):
-            shown.append(choice)
-    return shown
+            reason = self._files.why_not(choice.name)
+            return f"{head}\n\nNot shown: {reason}."
+        small = _SMALL
+        outline = _OUTLINE
+        if not is_roomy:
+            small = _SHORT_OUTLINE
+            outline = _SHORT_OUTLINE
+        excerpt = choose_lines(
+            text,
+            mentions.of(choice.name),
+            self._query,
+            self._files,
+            is_named=choice.is_named,
+            small=small,
+        )
+        return excerpt.render(head, room, outline)
 
+    def _list(self, choices: Iterable[FileChoice]) -> list[str]:
+        rows = []
+        for choice in choices:
+            names = list_names(choice.name, self._files)
+            shown = show_name(choice.name)
+            row = f"- `{shown}` ({choice.reason})"
+            if names:
+                row += f": {names}"
+            rows.append(shorten(row, _LONGEST_ROW))
+        if not rows:
+            return []
+        return [fit(rows, self._room(_OTHERS) - _LEAST_ROOM)]
 
-def _unread(choice: FileChoice, bytes_: int) -> str:
-    why = "not shown: it is no plain text, or holds a key"
-    if bytes_ > FILE_LIMIT:
-        why = "too large to be shown"
-    return f"{_heading(choice)}{bytes_:,} bytes, {why}"
+    def _add_remark(self, mentions: Mentions, unwritten: int) -> None:
+        """Say what is not shown."""
+        parts = []
+        if unwritten:
+            parts.append(f"{count(unwritten, 'file')} with what the issue names")
+        unclear = []
+        for name, number in mentions.unclear.items():
+            unclear.append(f"`{show_name(name)}` ({number} definitions)")
+        if unclear:
+            listed = ", ".join(unclear[:_MOST_UNCLEAR])
+            parts.append(f"names that may mean several things: {listed}")
+        parts.append("everything else")
+        listed = "; ".join(parts)
+        self._page.add(f"Left out here: {listed}. Whoever may look can look them up.")
 
 
 def _heading(choice: FileChoice) -> str:
-    return f"#### `{show_name(choice.name)}` ({choice.reason})\n\n"
-
-
-def _show_file(
-    choice: FileChoice, text: str, room: int, own: frozenset[str] | None
-) -> str:
-    """Show a small named file in full, another by its outline.
-
-    If `own` is None, Python source is outlined without parsing.
-    """
-    head = _heading(choice)
-    lines = count(count_lines(text), "line")
-    language = _language(choice.name)
-    if choice.is_named and size(text) <= min(_SMALL_FILE, room):
-        block = fenced(text, language)
-        if block:
-            return f"{head}Full text, {lines}:\n\n{block}"
-    limit = min(_NAMED_MAP if choice.is_named else _OTHER_MAP, room)
-    kept, remark = cut_lines(f"{_map_of(choice, text, own)}\n", limit)
-    block = fenced(kept, language) if kept.strip() else None
-    if block is None:
-        about = describe(choice.name, text)
-        return f"{head}{lines}: {about}" if about else f"{head}{lines}"
-    is_outline = choice.name.endswith((".py", ".pyi", ".md"))
-    title = "Outline" if is_outline else "The beginning"
-    return f"{head}{title}, {lines}:\n\n{block}{remark}"
-
-
-def _map_of(choice: FileChoice, text: str, own: frozenset[str] | None) -> str:
-    if choice.name.endswith((".py", ".pyi")):
-        return outline_python(text) if own is None else python_map(text, own)
-    if choice.name.endswith(".md"):
-        return headings(text)
-    return text if choice.is_named else ""
-
-
-def _language(name: str) -> str:
-    """Return the language of a code block by the ending of a file name."""
-    ending = name.rpartition(".")[2]
-    if ending in _LANGUAGES:
-        return _LANGUAGES[ending]
-    is_plain = ending.isascii() and ending.isalnum() and len(ending) <= 6
-    return ending if is_plain else ""
-
-
-def _own_packages(names: Iterable[str]) -> frozenset[str]:
-    """Return the names by which the repository's Python packages are imported."""
-    packages = set()
-    for name in names:
-        if name.endswith("/__init__.py"):
-            packages.add(name.removeprefix("src/").partition("/")[0])
-    return frozenset(packages)
+    name = show_name(choice.name)
+    return f"#### `{name}` ({choice.reason})"

@@ -11,6 +11,11 @@ What is shown is hostile text: the caller delimits it like all material.
 
 from agentos.repository.look.asking import VERBS, looks_in
 from agentos.repository.look.looker import LookAnswer, Looker, LookLimits
+from agentos.repository.look.recorded import (
+    RecordedFiles,
+    open_commit,
+    open_snapshot,
+)
 from agentos.repository.look.snapshot import FileRecord, Snapshot, record_snapshot
 
 __all__ = [
@@ -19,7 +24,10 @@ __all__ = [
     "LookAnswer",
     "LookLimits",
     "Looker",
+    "RecordedFiles",
     "Snapshot",
     "looks_in",
+    "open_commit",
+    "open_snapshot",
     "record_snapshot",
 ]

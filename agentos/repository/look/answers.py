@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterable
 
 from agentos.repository.git.names import checked_commit
-from agentos.repository.git.repository import find_repository
 from agentos.repository.look.asking import Look, Range, show_line
-from agentos.repository.look.definitions import find_definitions
+from agentos.repository.look.definitions import Definition, find_definitions
 from agentos.repository.look.naming import find_symbol, find_tests
 from agentos.repository.look.opening import FileRefused
 from agentos.repository.look.recorded import RecordedFiles
@@ -52,8 +51,17 @@ def answer_look(files: RecordedFiles, look: Look) -> Rows:
 def _outline(files: RecordedFiles, target: str) -> Rows:
     path = files.find(target)
     text = files.read(path)
+    definitions = find_definitions(path, text.source)
+    rows = outline(text, definitions)
+    total = count(len(text.lines), "line")
+    head = f"definitions and headings: {len(rows)}, in {total}{text.remark}"
+    return [head, *rows]
+
+
+def outline(text: FileText, definitions: Iterable[Definition]) -> Rows:
+    """Return a row with the lines of each definition, without entries of tables."""
     rows: Rows = []
-    for definition in find_definitions(path, text.source):
+    for definition in definitions:
         if definition.is_entry:
             continue
         if definition.line > len(text.lines):
@@ -67,9 +75,7 @@ def _outline(files: RecordedFiles, target: str) -> Rows:
         # Names that one statement assigns are one row.
         if row not in rows[-1:]:
             rows.append(row)
-    total = count(len(text.lines), "line")
-    head = f"definitions and headings: {len(rows)}, in {total}{text.remark}"
-    return [head, *rows]
+    return rows
 
 
 def _read(files: RecordedFiles, look: Look) -> Rows:
@@ -136,7 +142,7 @@ def _search_in(files: RecordedFiles, text: str, place: str) -> Rows:
         if shown:
             path = show_line(file.path)
             rows.append(f"in {path}:{file.remark}")
-            ranges = _around(shown)
+            ranges = around(shown)
             rows += number_lines(file.lines, ranges)
         hits += len(numbers)
     total = count(hits, "hit")
@@ -165,7 +171,8 @@ def _hits(file: FileText, wanted: str) -> list[int]:
     return numbers
 
 
-def _around(numbers: Iterable[int]) -> list[Range]:
+def around(numbers: Iterable[int]) -> list[Range]:
+    """Return the lines with these numbers and some lines around them."""
     ranges = []
     for number in numbers:
         first = max(1, number - _AROUND)
@@ -181,9 +188,9 @@ def _history(files: RecordedFiles, target: str) -> Rows:
     if not commit:
         return ["no git history"]
     try:
-        repository = find_repository(files.root)
-        git = repository.git().with_variables(GIT_LITERAL_PATHSPECS="1")
-        printed = git.run(
+        git, prefix = files.git()
+        literal = git.with_variables(GIT_LITERAL_PATHSPECS="1")
+        printed = literal.run(
             "log",
             f"--max-count={_MOST_COMMITS + 1}",
             "--no-show-signature",
@@ -192,7 +199,7 @@ def _history(files: RecordedFiles, target: str) -> Rows:
             "--end-of-options",
             checked_commit(commit),
             "--",
-            f"{repository.prefix}{path}",
+            f"{prefix}{path}",
             limit=_LOG_LIMIT,
         )
     except NO_GIT:

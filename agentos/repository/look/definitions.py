@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from agentos.documents.markdown import scan
-from agentos.repository.context.python import (
-    PARSE_LIMIT,
-    UNPARSABLE,
-    parse_source,
-    unfold,
-)
 
+_PARSE_LIMIT = 200_000
+_UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+"""What the parser raises for source that is wrong, has NUL bytes or is too nested."""
 _DEEPEST = 6
 _MOST_LINES = 100_000
 _LONGEST_LINE = 1_000
@@ -57,12 +55,12 @@ class Definition:
 def find_definitions(path: str, text: str) -> list[Definition]:
     """Return the definitions or headings of a file in the order of their lines."""
     lowered = path.casefold()
-    if lowered.endswith(_PYTHON) and len(text) <= PARSE_LIMIT:
+    if lowered.endswith(_PYTHON) and len(text) <= _PARSE_LIMIT:
         try:
-            module = parse_source(text)
+            module = _parse(text)
             found_in_tree = _in_body(module.body, "", 0)
             return list(found_in_tree)
-        except UNPARSABLE:
+        except _UNPARSABLE:
             pass
     whole = text.removesuffix("\n")
     rows = whole.split("\n", _MOST_LINES)
@@ -82,12 +80,35 @@ def is_python(path: str) -> bool:
     return path.casefold().endswith(_PYTHON)
 
 
+def _parse(text: str) -> ast.Module:
+    """Parse source without warnings about it, such as those about old escapes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(text)
+
+
+def _unfold(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield statements, also those under a condition such as a check of the
+    platform.
+    """
+    for node in body:
+        if isinstance(node, ast.If):
+            yield from node.body
+            yield from node.orelse
+        elif isinstance(node, ast.Try):
+            yield from node.body
+            for handler in node.handlers:
+                yield from handler.body
+        else:
+            yield node
+
+
 def _in_body(
     body: Iterable[ast.stmt],
     prefix: str,
     depth: int,
 ) -> Iterator[Definition]:
-    for node in unfold(body):
+    for node in _unfold(body):
         if isinstance(node, ast.ClassDef | _Function):
             yield from _definition(node, prefix, depth)
             continue
@@ -117,7 +138,7 @@ def _definition(
     body: Iterable[ast.stmt] = node.body
     if not isinstance(node, ast.ClassDef):
         # The variables of a function are no names that others could use.
-        body = filter(_is_definition, unfold(body))
+        body = filter(_is_definition, _unfold(body))
     yield from _in_body(
         body,
         f"{name}.",

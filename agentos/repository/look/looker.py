@@ -11,7 +11,7 @@ from agentos.repository.look.answers import answer_look
 from agentos.repository.look.asking import Look, parse_looks
 from agentos.repository.look.opening import FileRefused
 from agentos.repository.look.quotes import find_quote
-from agentos.repository.look.recorded import RecordedFiles
+from agentos.repository.look.recorded import RecordedFiles, open_snapshot
 from agentos.repository.look.showing import fit
 from agentos.repository.look.snapshot import Snapshot
 from agentos.state.wording import count
@@ -105,21 +105,22 @@ class Looker:
         one nearest to `line` is meant.
         """
         try:
-            found = self._files.find(path)
-            file = self._files.read(found)
+            found = self.files.find(path)
+            file = self.files.read(found)
         except FileRefused:
             return None
         return find_quote(file.lines, line, text)
 
     @cached_property
-    def _files(self) -> RecordedFiles:
-        return RecordedFiles(self._repository, self._snapshot)
+    def files(self) -> RecordedFiles:
+        """The files of the snapshot."""
+        return open_snapshot(self._repository, self._snapshot)
 
     def _rows(self, look: Look) -> list[str]:
         if look.problem:
             return [look.problem]
         try:
-            return answer_look(self._files, look)
+            return answer_look(self.files, look)
         except FileRefused as error:
             return [str(error)]
 

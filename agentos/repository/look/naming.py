@@ -53,7 +53,8 @@ def find_symbol(files: RecordedFiles, target: str) -> Rows:
     for file in scan:
         if not name.word.search(file.source):
             continue
-        matching = _matching(file, name.whole)
+        definitions = find_definitions(file.path, file.source)
+        matching = definitions_of(file.path, definitions, name.whole)
         for definition in matching:
             place = _Found(file, definition)
             found.append(place)
@@ -145,13 +146,25 @@ def _read_name(target: str) -> _Name:
     )
 
 
-def _matching(file: FileText, name: str) -> list[Definition]:
-    """Return the definitions with a name, or with a longer one that ends in it."""
+def definitions_of(
+    path: str,
+    definitions: Iterable[Definition],
+    name: str,
+) -> list[Definition]:
+    """Return the definitions with a name, or with a longer one that ends in it; the
+    name may begin with that of the module.
+    """
     matching = []
     ending = f".{name}"
-    for definition in find_definitions(file.path, file.source):
-        whole = f".{definition.name}"
-        if whole.endswith(ending):
+    module, _, _ = path.rpartition(".")
+    package = module.removesuffix("/__init__")
+    prefix = package.replace("/", ".")
+    for definition in definitions:
+        whole = f".{prefix}.{definition.name}"
+        if not whole.endswith(ending):
+            continue
+        _, _, last = definition.name.rpartition(".")
+        if ending.endswith(f".{last}"):
             matching.append(definition)
     return matching
 

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 
-from agentos.repository.context.showing import WITHHELD
+from agentos.repository.look.masking import WITHHELD
 
 _NOTHING = "\0"
 _NUMBERED = re.compile(r"^[ \t]*[0-9]{1,7}(?:  |:[ \t]?|\t)", re.MULTILINE)

@@ -7,14 +7,15 @@ that a resumed item gets the same answers.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from agentos.repository.context.exclusion import is_left_out
-from agentos.repository.context.listing import base_name
 from agentos.repository.git.names import checked_commit
 from agentos.repository.git.repository import find_repository
+from agentos.repository.git.run import Git
 from agentos.repository.look.asking import show_line
+from agentos.repository.look.exclusion import is_left_out
+from agentos.repository.look.listing import base_name
 from agentos.repository.look.opening import (
     READ_LIMIT,
     FileData,
@@ -29,6 +30,7 @@ from agentos.repository.look.snapshot import (
     is_copy,
     is_own,
     read_commit,
+    snapshot_of_commit,
 )
 from agentos.repository.look.texts import FileText, read_text, restore_text
 from agentos.state.path_rules import unsafe_path
@@ -43,16 +45,23 @@ _MOST_ENTRIES = 40
 
 
 class RecordedFiles:
-    """The files of a snapshot by path, sorted."""
+    """The files of a snapshot by path, sorted.
 
-    def __init__(self, root: Path, snapshot: Snapshot) -> None:
+    With `git`, that is asked for the commit, and nothing that the folder says about a
+    repository is believed.
+    """
+
+    def __init__(self, root: Path, snapshot: Snapshot, git: Git | None = None) -> None:
         self.root = root
         self.snapshot = snapshot
-        commit = read_commit(root, snapshot)
-        self._others = commit.others
+        self._git = git
+        self._others: Mapping[str, str] = {}
         records = {}
-        for path, content in commit.files.items():
-            records[path] = FileRecord(path, content=content)
+        if snapshot.head:
+            commit = read_commit(*self.git(), snapshot)
+            self._others = commit.others
+            for path, content in commit.files.items():
+                records[path] = FileRecord(path, content=content)
         for path in snapshot.missing:
             records.pop(path, None)
         for record in snapshot.changed:
@@ -61,6 +70,13 @@ class RecordedFiles:
         self._texts: dict[str, FileText] = {}
         self._remembered = 0
         self._blobs_left = _MOST_BLOBS
+
+    def git(self) -> tuple[Git, str]:
+        """Return git, and the path of the folder in its repository."""
+        if self._git is not None:
+            return self._git, ""
+        found = find_repository(self.root)
+        return found.git(), found.prefix
 
     @property
     def paths(self) -> Collection[str]:
@@ -134,7 +150,7 @@ class RecordedFiles:
             return None
         self._blobs_left -= 1
         try:
-            git = find_repository(self.root).git()
+            git, _ = self.git()
             blob = checked_commit(content)
             with git.start("cat-file", "blob", blob) as output:
                 data = output.read(READ_LIMIT)
@@ -179,6 +195,17 @@ class RecordedFiles:
         if found:
             return found[0]
         return ""
+
+
+def open_snapshot(repository: Path, snapshot: Snapshot) -> RecordedFiles:
+    """Return the files of a snapshot."""
+    return RecordedFiles(repository, snapshot)
+
+
+def open_commit(folder: Path, git: Git, commit: str) -> RecordedFiles:
+    """Return the files of a commit that is checked out in a folder."""
+    snapshot = snapshot_of_commit(commit)
+    return RecordedFiles(folder, snapshot, git)
 
 
 def _normalize(path: str) -> str:

@@ -14,17 +14,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentos.errors import BadInput
-from agentos.repository.context.exclusion import is_left_out
-from agentos.repository.context.listing import list_files
 from agentos.repository.git.repository import find_repository, resolve_commit
-from agentos.repository.git.run import GitError
+from agentos.repository.git.run import Git, GitError
 from agentos.repository.git.storing import list_tree
+from agentos.repository.look.exclusion import is_left_out
+from agentos.repository.look.listing import list_files
 from agentos.repository.look.opening import FileData, FileRefused, read_file
 from agentos.repository.look.texts import read_text
 
 NO_GIT = (BadInput, GitError, OSError)
 """What is raised for a folder without a usable repository."""
-_HASHES = ("sha1", "sha256")
+_HASHES = {40: "sha1", 64: "sha256"}
+"""How git may hash, by the length of its ids."""
 _KEPT_CHARACTERS = 200_000
 _FILE_MODES = ("100644", "100755")
 
@@ -59,6 +60,11 @@ class Snapshot:
     """The last file that was listed, if there were too many."""
 
 
+def snapshot_of_commit(commit: str) -> Snapshot:
+    """Return the snapshot in which the files are as in a commit."""
+    return Snapshot(commit, _HASHES[len(commit)], (), (), ())
+
+
 @dataclass(frozen=True, slots=True)
 class Commit:
     """The files of a commit that may be shown, with the ids of their content."""
@@ -79,7 +85,7 @@ def record_snapshot(repository: Path, own_documents: Collection[str] = ()) -> Sn
     if listing.is_cut:
         last = listing.names[-1]
     empty = Snapshot(head, hashing, own, (), (), last)
-    committed = read_commit(repository, empty).files
+    committed = _files_of_commit(repository, empty)
     changed = []
     missing = set(committed)
     room = _KEPT_CHARACTERS
@@ -108,19 +114,23 @@ def record_snapshot(repository: Path, own_documents: Collection[str] = ()) -> Sn
     )
 
 
-def read_commit(repository: Path, snapshot: Snapshot) -> Commit:
-    """Return the files of a snapshot's commit, none without git."""
+def _files_of_commit(repository: Path, snapshot: Snapshot) -> Mapping[str, str]:
+    if not snapshot.head:
+        return {}
+    found = find_repository(repository)
+    commit = read_commit(found.git(), found.prefix, snapshot)
+    return commit.files
+
+
+def read_commit(git: Git, prefix: str, snapshot: Snapshot) -> Commit:
+    """Return the files of a snapshot's commit below a folder."""
     files: dict[str, str] = {}
     others: dict[str, str] = {}
-    if not snapshot.head:
-        return Commit(files, others)
-    found = find_repository(repository)
-    git = found.git()
     for data, entry in list_tree(git, snapshot.head).items():
         path = os.fsdecode(data)
-        if not path.startswith(found.prefix):
+        if not path.startswith(prefix):
             continue
-        name = path.removeprefix(found.prefix)
+        name = path.removeprefix(prefix)
         if not is_shown(name, snapshot.own_documents):
             continue
         if snapshot.last and name > snapshot.last:
@@ -173,7 +183,7 @@ def _find_head(repository: Path) -> tuple[str, str]:
     hashing = "sha1"
     try:
         found = find_repository(repository)
-        if found.object_format not in _HASHES:
+        if found.object_format not in _HASHES.values():
             return "", hashing
         hashing = found.object_format
         git = found.git()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from agentos.repository.context.showing import MASK, mask_secrets, withhold_masked
+from agentos.repository.look.masking import MASK, mask_secrets, withhold_masked
 from agentos.repository.look.opening import READ_LIMIT, FileData, FileRefused
 from agentos.state.redaction import redact
 

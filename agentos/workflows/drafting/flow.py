@@ -16,7 +16,13 @@ from agentos.gateway.providers import is_rules
 from agentos.item import Failure, Outcome, State
 from agentos.kinds import BUILT_IN_KINDS, Kind
 from agentos.repository.context import select_context
-from agentos.repository.look import Looker, LookLimits, Snapshot, record_snapshot
+from agentos.repository.look import (
+    Looker,
+    LookLimits,
+    Snapshot,
+    open_snapshot,
+    record_snapshot,
+)
 from agentos.repository.paths import document_path, lineage_folders
 from agentos.repository.publish import Artifacts
 from agentos.workflows.drafting.graph import build_graph
@@ -77,9 +83,9 @@ class Drafting:
         def check(draft: str, source: str, previous: str) -> Sequence[Finding]:
             return self._check(draft, source, previous, tree)
 
-        def gather(source: str, snapshot: Snapshot | None) -> str:
-            del snapshot
-            selected = select_context(repository, source)
+        def gather(source: str, snapshot: Snapshot) -> str:
+            files = open_snapshot(repository, snapshot)
+            selected = select_context(files, source)
             session.observe("gathered", selected.explanation)
             return selected.text
 
@@ -93,11 +99,17 @@ class Drafting:
         )
 
         def take_snapshot() -> Snapshot | None:
-            if not config.look_turns or is_rules(config.drafter):
+            if is_rules(config.drafter):
+                # Rules read the source alone.
                 return None
             own = [document_path(item.kind, item.id)]
             own += lineage_folders(item.kind, item.id)
             return record_snapshot(repository, own)
+
+        def open_looker(snapshot: Snapshot) -> Looker | None:
+            if not config.look_turns:
+                return None
+            return Looker(repository, snapshot, limits)
 
         return DraftingContext(
             kind=self.kind,
@@ -105,7 +117,7 @@ class Drafting:
             prompts=load_for_item(repository, self.kind.workflow),
             take_snapshot=take_snapshot,
             gather=gather,
-            open_looker=lambda snapshot: Looker(repository, snapshot, limits),
+            open_looker=open_looker,
             recall=lambda source: recall(
                 repository, item.kind, item.id, source, _today()
             ),

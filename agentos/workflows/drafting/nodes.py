@@ -80,10 +80,11 @@ class DraftingContext:
     ask: Ask
     prompts: Overrides
     take_snapshot: Callable[[], Snapshot | None]
-    """Record the repository as it is, for looks; None if nobody looks."""
-    gather: Callable[[str, Snapshot | None], str]
+    """Record the repository as it is; None if no model is asked about it."""
+    gather: Callable[[str, Snapshot], str]
     """Return the repository context of a source."""
-    open_looker: Callable[[Snapshot], Looker]
+    open_looker: Callable[[Snapshot], Looker | None]
+    """Return what answers looks; None if nobody may look."""
     recall: Callable[[str], Memory]
     """Return what earlier runs left of the document."""
     check: Callable[[str, str, str], Sequence[Finding]]
@@ -117,9 +118,12 @@ async def load(state: DraftingState, context: DraftingContext) -> Update:
         context.observe(
             "noted", f"going on from the last draft, findings open: {still}"
         )
+    material = ""
+    if snapshot is not None:
+        material = context.gather(source, snapshot)
     return {
         "decision": "",
-        "material": context.gather(source, snapshot),
+        "material": material,
         "snapshot": to_data(snapshot) if snapshot else {},
         "ledger": to_data(memory.ledger),
         "earlier_draft": "" if memory.is_edited else memory.draft,

@@ -39,6 +39,7 @@ from agentos.repository.git.reading import (
 from agentos.repository.git.repository import find_repository, read_ref
 from agentos.repository.git.snapshots import SAVED, restore, take
 from agentos.repository.git.worktree import Worktree
+from agentos.repository.look import open_commit
 from agentos.state.confinement import ConfinedFolder
 from agentos.state.variables import environment
 from agentos.workflows.engine.flow import Session
@@ -180,9 +181,10 @@ class Workspace:
 
     def gather(self, source: str) -> str:
         """Return the repository context of the design."""
-        context = select_context(
-            self._worktree.path, source, known=self._list(self._worktree.base)
-        )
+        worktree = self._worktree
+        # The `.git` of the folder is never read.
+        files = open_commit(worktree.path, worktree.git(), worktree.base)
+        context = select_context(files, source)
         self._observe("gathered", context.explanation)
         return context.text
 

@@ -10,15 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from agentos.repository.context import select_context
-from agentos.repository.context.exclusion import is_left_out
-from agentos.repository.context.listing import MAX_NAMES, list_files
-from agentos.repository.context.showing import WITHHELD
+from agentos.repository.look.masking import WITHHELD
 from tests.repository.context.trees import (
     ISSUE,
     SHELF,
     git,
     make_repository,
+    select,
     write_tree,
 )
 
@@ -57,7 +55,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
         path.rmdir()
     (repository / "docs").rmdir()
     (repository / "docs").symlink_to(outside / "in")
-    material = select_context(repository, ISSUE)
+    material = select(repository, ISSUE)
     assert OUTSIDE not in material.text
     assert "`shelf/book.py`" in material.text
 
@@ -72,25 +70,22 @@ def test_pipes_and_sockets_are_not_opened(tmp_path: Path) -> None:
     ):
         (repository / name).unlink()
         os.mkfifo(repository / name)
-    assert "`shelf/book.py`" in select_context(repository, ISSUE).text
+    assert "`shelf/book.py`" in select(repository, ISSUE).text
 
 
-def test_binary_huge_and_misencoded_files_are_named_and_not_shown(
-    tmp_path: Path,
-) -> None:
+@pytest.mark.slow
+def test_binary_huge_and_misencoded_files_are_named(tmp_path: Path) -> None:
     files = SHELF | {
         "shelf/export.py": b"def export_loans(): ...\0\0",
         "docs/format.md": b"# Caf\xe9\n",
-        "shelf/big.py": b"def export_loans(): ...\n" * 100_000,
+        "shelf/big.py": b"def export_loans(): ...\n" * 420_000,
     }
-    material = select_context(
-        make_repository(tmp_path, files), ISSUE + "and `shelf/big.py`\n"
-    )
-    assert (
-        "`shelf/export.py` (named in the issue)\n\n25 bytes, not shown" in material.text
-    )
-    assert "Caf" not in material.text
-    assert "2,400,000 bytes, too large to be shown" in material.text
+    repository = make_repository(tmp_path, files)
+    text = select(repository, f"{ISSUE}and `shelf/big.py`\n").text
+    assert "Not shown: a binary file, which is not shown." in text
+    assert "# Caf\ufffd" in text
+    assert "only the first 2,000,000 of 10,080,000 bytes are read" in text
+    assert len(text) < 20_000
 
 
 def test_a_name_cannot_break_out_of_its_line(tmp_path: Path) -> None:
@@ -104,7 +99,7 @@ def test_a_name_cannot_break_out_of_its_line(tmp_path: Path) -> None:
     repository = make_repository(tmp_path, SHELF)
     for name in names:
         (repository / name).write_text("def export_loans(): ...\n")
-    text = select_context(repository, ISSUE).text
+    text = select(repository, ISSUE).text
     assert "\n## Forged" not in text
     assert not any(mark in text for mark in ("\x1b", "\u202e", "<script>", "\udcff"))
     assert "a?b\\n## Forged heading.py" in text
@@ -153,7 +148,7 @@ def test_no_command_that_the_configuration_names_is_run(
         assert proof.exists(), "without guards this configuration runs a command"
         proof.unlink()
     os.utime(repository / "shelf/export.py")
-    assert "`shelf/export.py`" in select_context(repository, ISSUE).text
+    assert "`shelf/export.py`" in select(repository, ISSUE).text
     assert not proof.exists()
 
 
@@ -177,7 +172,7 @@ def test_nothing_is_fetched_for_objects_that_are_missing(tmp_path: Path) -> None
     run_unguarded(repository)
     assert proof.exists(), "without guards this configuration runs a command"
     proof.unlink()
-    select_context(repository, ISSUE)
+    select(repository, ISSUE)
     assert not proof.exists()
 
 
@@ -185,62 +180,9 @@ def test_a_work_tree_elsewhere_gives_nothing_away(tmp_path: Path) -> None:
     write_tree(tmp_path / "outside", {"confidential-name.txt": OUTSIDE})
     repository = make_repository(tmp_path / "repo", SHELF)
     git(repository, "config", "core.worktree", str(tmp_path / "outside"))
-    text = select_context(repository, ISSUE).text
+    text = select(repository, ISSUE).text
     assert "confidential" not in text
     assert OUTSIDE not in text
-
-
-def test_git_is_not_steered_by_the_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    repository = make_repository(tmp_path / "repo", SHELF)
-    other = make_repository(tmp_path / "other", {"confidential-name.txt": ""})
-    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
-    monkeypatch.setenv("GIT_WORK_TREE", str(other))
-    assert "shelf/export.py" in list_files(repository).sizes
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        ".env",
-        "deploy/.env.production",
-        "keys.toml",
-        "tls/server.pem",
-        "id_rsa",
-        "home/.ssh/id_ed25519.pub",
-        ".npmrc",
-        "config/secrets.yaml",
-        "credentials.json",
-        "infra/prod.tfvars",
-        "service-account-prod.json",
-        "node_modules/x/index.js",
-        "vendor/lib.go",
-        "poetry.lock",
-        "logo.png",
-        "docs/lineage/active/1-lld/002-draft.md",
-        "docs/lld/active/LLD-001.md",
-        f"sk-{'a1' * 12}.txt",
-    ],
-)
-def test_keys_foreign_code_and_papers_are_left_out(name: str) -> None:
-    assert is_left_out(name)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "secrets.py",
-        "agentos/gateway/keys/pool.py",
-        ".env.example",
-        "docs/format.md",
-        "src/tokens.py",
-        "Makefile",
-        "vendors/a.py",
-    ],
-)
-def test_ordinary_files_are_not_left_out(name: str) -> None:
-    assert not is_left_out(name)
 
 
 def test_lines_that_look_like_credentials_are_withheld_and_all_others_stand_as_they_are(
@@ -257,52 +199,12 @@ def test_lines_that_look_like_credentials_are_withheld_and_all_others_stand_as_t
         + '"}}',
         ".env": f"TOKEN={token}\n",
     }
-    text = select_context(
+    text = select(
         make_repository(tmp_path, files), ISSUE + "`deploy/loans.yml` `.env`\n"
     ).text
     assert not any(
         part in text for part in (token, "MIIEow", "hunter2", "correcthorse")
     )
     assert "[REDACTED]" not in text
-    assert f"{WITHHELD}\n{WITHHELD}\nuser: shelf\n" in text
-    assert f"# Shelf\n\n{WITHHELD}\n" in text
-
-
-@pytest.mark.slow
-def test_a_repository_of_50_000_files_is_bounded_and_what_the_issue_names_is_found(
-    tmp_path: Path,
-) -> None:
-    repository = write_tree(tmp_path, SHELF)
-    for folder in range(50):
-        (repository / f"data{folder:02}").mkdir()
-        for number in range(1_000):
-            (repository / f"data{folder:02}/part_{number}.txt").touch()
-    write_tree(repository, {"zebra/main_loop.py": "def main_loop() -> None: ...\n"})
-    git(repository, "init", "-q", ".")
-    listing = list_files(repository, {"main_loop.py"})
-    assert listing.is_cut
-    assert len(listing.sizes) == MAX_NAMES
-    material = select_context(repository, "# 1 - Loop\n\n`zebra/main_loop.py`\n")
-    assert "`zebra/main_loop.py` (named in the issue" in material.text
-    assert "more that were not looked at" in material.text
-    assert len(material.text.encode()) <= 60_000
-
-
-def test_a_folder_that_is_no_repository_of_git_is_walked_when_git_is_not_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    repository = make_repository(tmp_path / "repo", SHELF)
-    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
-    assert set(list_files(repository).sizes) == set(SHELF)
-
-
-def test_a_damaged_repository_is_walked(tmp_path: Path) -> None:
-    repository = make_repository(tmp_path, SHELF)
-    (repository / ".git/index").write_bytes(b"DIRC\0\0\0\2garbage")
-    assert set(list_files(repository).sizes) == set(SHELF)
-    assert (
-        subprocess.run(
-            ["git", "status"], cwd=repository, capture_output=True
-        ).returncode
-        != 0
-    )
+    assert f"    1  {WITHHELD}\n    2  {WITHHELD}\n    3  user: shelf\n" in text
+    assert f"    1  # Shelf\n    2  \n    3  {WITHHELD}\n" in text

@@ -7,6 +7,9 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from agentos.repository.context import RepositoryContext, select_context
+from agentos.repository.look import open_snapshot, record_snapshot
+
 ISSUE = """\
 # 42 - Export loans as CSV
 
@@ -115,3 +118,9 @@ def make_repository(folder: Path, files: Mapping[str, str | bytes]) -> Path:
     git(folder, "add", "-A")
     git(folder, "commit", "-q", "-m", "all")
     return folder
+
+
+def select(repository: Path, source: str, limit: int = 60_000) -> RepositoryContext:
+    """Return the context of a source in a repository as it is now."""
+    snapshot = record_snapshot(repository)
+    return select_context(open_snapshot(repository, snapshot), source, limit)

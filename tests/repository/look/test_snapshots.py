@@ -8,7 +8,13 @@ import sys
 from pathlib import Path
 
 from agentos.plain_data import from_data, to_data
-from agentos.repository.look import Looker, Snapshot, record_snapshot
+from agentos.repository.git.run import Git
+from agentos.repository.look import (
+    Looker,
+    Snapshot,
+    open_commit,
+    record_snapshot,
+)
 from tests.repository.look.repositories import (
     FILES,
     commit,
@@ -133,3 +139,16 @@ def test_a_linked_worktree(tmp_path: Path) -> None:
     looker = Looker(other, snapshot)
     write(other, {"shop/uses.py": "later = 1\n"})
     assert "only_here" in looker.answer(["read shop/uses.py"], 1).text
+
+
+def test_files_of_a_commit_do_not_believe_the_folder(tmp_path: Path) -> None:
+    folder = make_repository(tmp_path / "folder")
+    commit_id = git(folder, "rev-parse", "HEAD").strip()
+    store = tmp_path / "store"
+    git(tmp_path, "clone", "--quiet", "--bare", str(folder), str(store))
+    write(folder, {"shop/uses.py": "forged = 1\n", "shop/more.py": "forged = 1\n"})
+    (folder / ".git/HEAD").write_text("forged")
+    files = open_commit(folder, Git(store, store), commit_id)
+    assert sorted(FILES) == list(files.paths)
+    for path in files.paths:
+        assert files.read(path).source == FILES[path]

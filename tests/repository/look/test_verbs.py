@@ -257,3 +257,11 @@ def test_a_long_history_is_cut(tmp_path: Path) -> None:
     rows = look_once(tmp_path, "history a.py")
     assert rows[0] == "the last 20 commits:"
     assert len(rows) == 21
+
+
+def test_a_name_may_begin_with_its_module(tmp_path: Path) -> None:
+    folder = make_repository(tmp_path)
+    whole = look_once(folder, "symbol shop.tables.Table.head")
+    part = look_once(folder, "symbol Table.head")
+    assert whole[1:] == part[1:]
+    assert look_once(folder, "symbol other.tables.align")[0].startswith("0 definitions")

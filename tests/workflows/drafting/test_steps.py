@@ -77,7 +77,7 @@ def run(folder: Path, models: Models) -> Outcome:
         text=ISSUE,
         digest=hashlib.sha256(ISSUE.encode()).hexdigest(),
         repository="",
-        config=RunConfig(max_rounds=3),
+        config=RunConfig(max_rounds=3, drafter="openai:a", reviewer="openai:b"),
     )
     store = SqliteStore(folder / "checkpoint.db")
     session = Session(assignment, folder / "repo", store, models, lambda *_: None)

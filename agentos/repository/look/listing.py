@@ -7,15 +7,14 @@ from __future__ import annotations
 import os
 import stat
 from collections import deque
-from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from agentos.errors import BadInput
-from agentos.repository.context.exclusion import is_foreign_folder
 from agentos.repository.files import check_git_files
 from agentos.repository.git.run import GitError, start_git
+from agentos.repository.look.exclusion import is_foreign_folder
 from agentos.state.variables import GIT, environment, inherit
 
 MAX_NAMES = 20_000
@@ -50,34 +49,18 @@ _QUIET = {
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The regular files of a repository, sorted, with their sizes in bytes."""
+    """The sorted paths of a repository's regular files, relative to it."""
 
-    sizes: dict[str, int]
+    names: tuple[str, ...]
     is_cut: bool = False
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The sorted paths, relative to the repository."""
-        return tuple(self.sizes)
 
-
-def list_files(
-    repository: Path,
-    wanted: Collection[str] = (),
-    known: Sequence[str] | None = None,
-) -> Listing:
-    """Return at most `MAX_NAMES` files; if there are more, prefer those named in
-    `wanted`. If the names are `known`, they are not looked for.
-    """
-    names = sorted(known or ())
-    if known is None:
-        names = _ask_git(repository) or _walk(repository)
+def list_files(repository: Path) -> Listing:
+    """Return the files, at most `MAX_NAMES`."""
+    names = _ask_git(repository) or _walk(repository)
     is_cut = len(names) > MAX_NAMES
-    if is_cut:
-        first = [name for name in names if base_name(name) in wanted]
-        names = sorted([*first, *names][:MAX_NAMES])
-    sizes = {}
-    for name in dict.fromkeys(names):
+    regular = []
+    for name in names[:MAX_NAMES]:
         if _is_unrevealed(name):
             continue
         try:
@@ -85,8 +68,8 @@ def list_files(
         except (OSError, ValueError):
             continue
         if stat.S_ISREG(status.st_mode):
-            sizes[name] = status.st_size
-    return Listing(sizes, is_cut)
+            regular.append(name)
+    return Listing(tuple(regular), is_cut)
 
 
 def _is_unrevealed(name: str) -> bool:

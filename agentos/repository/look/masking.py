@@ -11,12 +11,9 @@ import re
 from agentos.documents.hazards import find_secrets, has_secret
 
 NAME_LIMIT = 240
-CUT = "\n(cut here)"
 WITHHELD = "(withheld: looks like a credential)"
 MASK = "\N{CAPITULUM}"
 """One character, so that no cut splits it; printable, so that no outline escapes it."""
-_BACKTICKS = re.compile("`{3,}")
-_LONGEST_FENCE = 32
 _ASSIGNED = re.compile(
     r"((?:password|passwd|pwd|secret|token|api[_.-]?key|access[_.-]?key|private[_.-]?key|auth)[A-Za-z0-9_.-]{0,40}"
     r"[\"']?[ \t]{0,4}[:=][ \t]{0,4})([^\s,;#]{6,})",
@@ -44,12 +41,6 @@ def shorten(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     return text[: limit - 3] + "..."
-
-
-def first_sentence(text: str) -> str:
-    """Return the first line that is not blank, shortened."""
-    first_line = text[:2000].lstrip().partition("\n")[0]
-    return shorten(" ".join(first_line.split()), 160)
 
 
 def show_name(name: str) -> str:
@@ -102,28 +93,3 @@ def _mask(text: str) -> str:
         position = end
     parts.append(text[position:])
     return "".join(parts)
-
-
-def fenced(text: str, language: str = "") -> str | None:
-    """Return the text as a code block that it cannot close, None if the fence would be
-    too long.
-    """
-    backticks = max(_BACKTICKS.findall(text), default="``", key=len)
-    if len(backticks) > _LONGEST_FENCE:
-        return None
-    fence = backticks + "`"
-    return f"{fence}{language}\n{text.rstrip()}\n{fence}"
-
-
-def size(text: str) -> int:
-    """Return the size of a text in bytes."""
-    return len(text.encode("utf-8", "replace"))
-
-
-def cut_lines(text: str, limit: int) -> tuple[str, str]:
-    """Return whole lines of at most `limit` bytes, and `CUT` if some are missing."""
-    if len(text) * 4 <= limit or size(text) <= limit:
-        return text, ""
-    data = text.encode("utf-8", "replace")[: max(0, limit)]
-    kept = data.decode("utf-8", "ignore")
-    return kept[: kept.rfind("\n") + 1], CUT
