@@ -118,7 +118,9 @@ def write_record(path: Path, record: ItemRecord, temporary: FilePath) -> None:
     for name, value in data.items():
         if name not in _UNCHANGED:
             data[name] = _redact(value)
-    write_atomically(path, json.dumps(data, indent=1).encode(), temporary=temporary)
+    # With an indent, each call would leave objects to the garbage collector.
+    text = json.dumps(data)
+    write_atomically(path, text.encode(), temporary=temporary)
 
 
 def _redact(value: object) -> object:

@@ -102,7 +102,7 @@ class Label:
         return int(self.number)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def read_label(title: str) -> Label:
     """Split a heading such as `**Section IV: Alternatives**` or `10.1) Scenarios`."""
     text = title[:300].replace("**", "").replace("__", "")

@@ -110,7 +110,8 @@ def parse_verdict(text: str) -> Verdict:
 
 def verdict_json(verdict: Verdict) -> str:
     """Write a verdict as JSON that `parse_verdict` reads."""
-    return json.dumps(asdict(verdict), indent=1, ensure_ascii=False)
+    # With an indent, each call would leave objects to the garbage collector.
+    return json.dumps(asdict(verdict), ensure_ascii=False)
 
 
 def build_verdict(value: Any) -> Verdict:

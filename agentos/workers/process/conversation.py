@@ -87,6 +87,9 @@ class Conversation:
                 for call in self._calls:
                     call.cancel()
                 channel.close()
+                # It refers to this object. In a circle, both would keep all that the
+                # item needed until the garbage collector finds them.
+                self._channel = None
                 self._checkpoint.close()
         finally:
             self._end_turn()
