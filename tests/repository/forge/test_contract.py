@@ -41,6 +41,8 @@ class Subject:
     """Closes a pull request."""
     make: Callable[[str], object]
     """Creates another repository with this name."""
+    comment: Callable[..., None]
+    """Has somebody comment on an issue."""
     stranger: str
     """The forge's word for somebody who is not trusted."""
 
@@ -62,12 +64,18 @@ def _github(hub: Hub) -> Subject:
             if pull["number"] == number:
                 pull["state"] = "closed"
 
+    def comment(number: int, body: str, *, role: str = "trusted") -> None:
+        logins = {"robot": "ci[bot]", "stranger": "mallory", "trusted": "ada"}
+        association = "NONE" if role == "stranger" else "MEMBER"
+        repo.comment(number, body, login=logins[role], association=association)
+
     return Subject(
         package.open_forge(repository, environ, lambda text: None),
         put,
         lambda: repo.branches.update({BRANCH: COMMIT, "main": "a" * 40}),
         close,
         hub.repo,
+        comment,
         "contributor",
     )
 
@@ -89,12 +97,18 @@ def _folder(root: Path) -> Subject:
             is_open=facts.get("state", "open") == "open",
         )
 
+    def comment(number: int, body: str, *, role: str = "trusted") -> None:
+        authors = {"robot": "ci[bot]", "stranger": "mallory", "trusted": "ada"}
+        roles = {"robot": "robot", "stranger": "guest", "trusted": "developer"}
+        forge.put_comment(number, body, authors[role], roles[role])
+
     return Subject(
         forge,
         put,
         lambda: forge.put_branch(BRANCH, COMMIT),
         lambda number: forge.close_pull(number, "closed"),
         lambda name: forge.at(name).clear(),
+        comment,
         "guest",
     )
 
@@ -223,6 +237,45 @@ def test_an_issue_that_was_sent_to_another_repository_before_is_found_there(
     assert found.reference == "acme/old#1"
     assert list(subject.forge.list_issues()) == []
     assert subject.forge.repository.name == "acme/shop"
+
+
+def test_comments_are_listed_from_the_oldest_with_their_authors(
+    subject: Subject,
+) -> None:
+    subject.put("One")
+    subject.put("Two")
+    assert list(subject.forge.list_comments(1)) == []
+    for number in range(150):
+        subject.comment(1, f"Comment {number}")
+    subject.comment(2, "Yes.", role="stranger")
+    subject.comment(2, "Done.", role="robot")
+    found = list(subject.forge.list_comments(1))
+    assert [each.body for each in found] == [f"Comment {n}" for n in range(150)]
+    assert len({each.id for each in found}) == 150
+    first = found[0]
+    assert (first.author.name, first.author.is_trusted) == ("ada", True)
+    assert first.date.count("-") == 2
+    stranger, robot = subject.forge.list_comments(2)
+    assert (stranger.author.is_trusted, stranger.author.is_bot) == (False, False)
+    assert (robot.author.is_trusted and not robot.author.is_bot) is False
+    assert robot.author.is_bot
+    one = subject.forge.read_issue(1)
+    assert one is not None
+    assert one.comments == 150
+    with pytest.raises(Absent):
+        list(subject.forge.list_comments(3))
+
+
+def test_a_comment_is_created_below_the_others(subject: Subject) -> None:
+    subject.put("One")
+    subject.comment(1, "First.")
+    created = subject.forge.create_comment(1, "Second.")
+    assert created.url
+    assert list(subject.forge.list_comments(1))[-1] == created
+    with pytest.raises(Invalid):
+        subject.forge.create_comment(1, "")
+    with pytest.raises(Absent):
+        subject.forge.create_comment(2, "Text.")
 
 
 def test_a_branch_has_its_commit_or_none(subject: Subject) -> None:
