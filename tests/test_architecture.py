@@ -105,6 +105,7 @@ def test_retries_are_decided_in_few_places() -> None:
         "gateway/keys/limits.py",
         "gateway/retry_policy.py",
         # What the client raises as `Unclear` is looked for before it is sent again.
+        "repository/forge/asking/asker.py",
         "repository/forge/filing/sending.py",
         "repository/forge/github/client.py",
         "repository/forge/pulls/requests.py",

@@ -1,5 +1,7 @@
 """Run designs that change the same files one after the other, each on top of the
 previous one; all others run in parallel.
+
+Change logs do not count: a merge joins what several designs add to one.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from agentos.backlog.dependencies import After, Order
 from agentos.backlog.inbox import Inbox
 from agentos.backlog.order import Needs, ReadyQueue
 from agentos.backlog.selection import Selection
+from agentos.documents.change_logs import is_change_log
 from agentos.documents.lld import parse_lld
 from agentos.documents.repository_paths import plain_path
 from agentos.item import Item
@@ -27,7 +30,8 @@ Foundations = dict[str, tuple[str, ...]]
 def arrange_by_files(
     selection: Selection, order: Order, collected: Sequence[Item], inbox: Inbox
 ) -> Order:
-    """Add to the order a pair for each two designs that declare the same file.
+    """Add to the order a pair for each two designs that declare the same file, unless it
+    is a change log.
 
     Existing dependencies decide which of the two runs first. `builds_on` covers every
     design in the inbox, as one that was built in an earlier run conflicts just like one
@@ -38,7 +42,9 @@ def arrange_by_files(
         source = inbox.load(item)
         design = source.text
         files = declared_files(design)
-        declared[item] = files
+        logs = filter(is_change_log, files)
+        others = files.difference(logs)
+        declared[item] = others
     items = selection.items
     builds_on = _find_foundations(items, order, declared)
     overlaps = _find_overlaps(items, order, declared)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -55,6 +55,8 @@ class RunOptions:
     milestone: str = ""
     any_author: bool = False
     """Whether issues of the source are taken whoever wrote them."""
+    asks: bool = False
+    """Whether questions are asked and answers taken where the issues are."""
     file: str | None = None
     """Where approved issues are filed: `github:owner/name`, empty for the repository of
     origin, None for nowhere.
@@ -100,7 +102,7 @@ def preview_run(options: RunOptions, home: Home, environ: Mapping[str, str]) -> 
         _check_buildable(options.repository)
     key = repository_key(options.repository)
     target = _find_target(options, environ)
-    source, look_up = _open_inbox(options, environ)
+    source, look_up = _open_inbox(options, home, key, environ)
     inbox = AnsweredInbox(source, options.repository, options.workflow)
     index = ItemIndex(
         home,
@@ -173,7 +175,7 @@ def _mention_unready(collected: Collected, choice: Choice) -> list[str]:
 
 
 def _open_inbox(
-    options: RunOptions, environ: Mapping[str, str]
+    options: RunOptions, home: Home, key: str, environ: Mapping[str, str]
 ) -> tuple[Inbox, LookUp | None]:
     if not options.source:
         inbox = open_folder(
@@ -184,13 +186,19 @@ def _open_inbox(
         )
         return inbox, None
     from agentos.backlog.inbox.forge import ForgeInbox, Wanted
+    from agentos.repository.forge.asking.record import asked_path, read_taken
 
     wanted = Wanted(
         options.labels, options.milestone, options.choice.ids, options.any_author
     )
     source = read_repository(options.source, "--source")
     forge = open_forge(source, environ, _announce)
-    issues = ForgeInbox(forge, wanted, options.repository, options.workflow)
+
+    def taken(item: Item) -> Container[int]:
+        return read_taken(asked_path(home.root, key, item))
+
+    place = options.repository
+    issues = ForgeInbox(forge, wanted, place, options.workflow, taken)
     return issues, issues.look_up
 
 

@@ -9,22 +9,19 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from agentos.backlog.inbox.answered import ANSWERS_LIMIT
 from agentos.backlog.selection import normalize_id
 from agentos.cli.command import (
     Arguments,
     Parser,
 )
 from agentos.cli.command_line import command_line
-from agentos.documents.answers import Answer, parse_answers, render_answers
+from agentos.documents.answers import Answer
 from agentos.errors import BadInput, UsageError
 from agentos.item import Item, State
 from agentos.kinds import installed_kinds
-from agentos.repository.paths import answers_path
-from agentos.state.files import SHARED_FILE, is_inside, read_regular, write_atomically
+from agentos.repository.answers import ANSWER_LIMIT, ANSWERS_LIMIT, save_answer
+from agentos.state.files import read_regular
 from agentos.state.records import ItemRecord, read_record
-
-MAX_CHARACTERS = 20_000
 
 
 def add_arguments(parser: Parser) -> None:
@@ -66,8 +63,11 @@ def run(arguments: Arguments) -> int:
         questions = (questions[number - 1],)
     today = datetime.now(UTC).date().isoformat()
     answer = Answer(" ".join(questions), text, today)
-    with arguments.lock(item):
-        path = _save(arguments.repository, item, answer)
+    try:
+        with arguments.lock(item):
+            path = save_answer(arguments.repository, item, answer)
+    except BadInput as error:
+        raise UsageError(str(error)) from None
     command = _command_again(arguments, item, record)
     line = f"{item.label} is pending again; the answer is in {path}. Continue with: "
     line += command
@@ -150,7 +150,7 @@ def _read_answer(arguments: Arguments) -> str:
     if arguments.text is not None:
         text = str(arguments.text)
     elif str(arguments.file) == "-":
-        text = sys.stdin.read(MAX_CHARACTERS + 1)
+        text = sys.stdin.read(ANSWER_LIMIT + 1)
     else:
         try:
             text = read_regular(arguments.file, ANSWERS_LIMIT).decode("utf-8-sig")
@@ -162,40 +162,9 @@ def _read_answer(arguments: Arguments) -> str:
             ) from None
     if not text.strip():
         raise UsageError("the answer is empty; give it with --text or --file")
-    if len(text) > MAX_CHARACTERS or "\0" in text:
+    if len(text) > ANSWER_LIMIT or "\0" in text:
         raise UsageError(
-            f"the answer must be text of at most {MAX_CHARACTERS} characters; put the"
+            f"the answer must be text of at most {ANSWER_LIMIT} characters; put the"
             " rest into the issue itself"
         )
     return text.encode("utf-8", "replace").decode()
-
-
-def _save(repository: Path, item: Item, new: Answer) -> str:
-    """Add an answer to the item's file, in place of an earlier one to the same
-    question.
-    """
-    name = answers_path(item.kind, item.id)
-    path = repository / name
-    try:
-        if not is_inside(path, repository):
-            raise UsageError(
-                f"{name}: leads outside the repository; remove the link and answer"
-                " again"
-            )
-        path.parent.mkdir(parents=True, exist_ok=True)
-        answers: tuple[Answer, ...] = ()
-        if path.exists():
-            text = read_regular(path, ANSWERS_LIMIT).decode("utf-8", "replace")
-            answers = tuple(parse_answers(text))
-        question = " ".join(new.question.split())
-        kept = [answer for answer in answers if answer.question != question]
-        kept.append(new)
-        data = render_answers(item.label, kept).encode()
-        write_atomically(path, data, mode=SHARED_FILE)
-    except BadInput as error:
-        raise UsageError(str(error)) from None
-    except OSError as error:
-        raise UsageError(
-            f"{name}: cannot be written ({error.strerror}); check its permissions"
-        ) from error
-    return name

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from agentos.backlog.inbox.directory import item_order
 from agentos.backlog.preview import Preview, RunOptions, preview_run
@@ -26,6 +27,9 @@ from agentos.state.terminal_text import clean_text, print_clean
 from agentos.state.wording import utc_now
 from agentos.workflows.prompts.overrides import check_overrides, load_overrides
 
+if TYPE_CHECKING:
+    from agentos.run.questions import Questions
+
 
 def execute(options: RunOptions, arguments: Arguments) -> int:
     """Run the items, print the summary last, and return the exit code."""
@@ -45,6 +49,9 @@ def execute(options: RunOptions, arguments: Arguments) -> int:
         config.base_url,
     )
     tidy(home, repository_key(options.repository), options.repository)
+    questions = _open_questions(options, arguments)
+    if questions is not None:
+        questions.take_replies(options.workflow, options.choice.ids, _say)
     preview = preview_run(options, home, environ)
     left_alone = set(preview.collected.items).difference(preview.selection.items)
     for line in accept_as_they_stand(
@@ -52,7 +59,9 @@ def execute(options: RunOptions, arguments: Arguments) -> int:
     ):
         print_clean(f"[COORDINATOR] {line}\n", sys.stderr)
     if not preview.selection.items and not preview.selection.rejects:
-        return _report_nothing_to_do(options, preview, as_json=arguments.json)
+        code = _report_nothing_to_do(options, preview, as_json=arguments.json)
+        # A run that was killed may not have asked all of them.
+        return _ask(questions, options, preview, _say) or code
     console = Console(
         color=config.color,
         quiet=arguments.quiet,
@@ -68,9 +77,18 @@ def execute(options: RunOptions, arguments: Arguments) -> int:
         _announce(options, access, console, arguments)
         filer = _open_filer(options, preview, console, arguments)
         summary, ending = run_batch(options, preview, access, console, environ, filer)
+        code = _exit_code(summary)
+        if ending is None:
+            unasked = _ask(
+                questions,
+                options,
+                preview,
+                lambda text: console.say(text, important=True),
+            )
+            code = code or unasked
         for text in _render(summary, arguments):
             console.data(clean_text(text).decode())
-        return _exit_code(summary), ending
+        return code, ending
 
     return run_on_console(console, arguments.prog, work)
 
@@ -143,6 +161,44 @@ def _open_filer(
         lambda text: console.say(text, important=True),
         console.tell,
     )
+
+
+def _open_questions(options: RunOptions, arguments: Arguments) -> Questions | None:
+    if not options.asks:
+        return None
+    from agentos.run.questions import open_questions
+
+    return open_questions(
+        options.source,
+        arguments.home,
+        repository_key(options.repository),
+        options.repository,
+        arguments.environ,
+        _say,
+        options.command,
+    )
+
+
+def _ask(
+    questions: Questions | None,
+    options: RunOptions,
+    preview: Preview,
+    say: Callable[[str], None],
+) -> int:
+    """Ask what is to be asked on the forge; return the exit code."""
+    if questions is None:
+        return 0
+    wanted = options.choice.ids
+    items = preview.collected.items
+    if wanted:
+        items = tuple(item for item in items if item.id in wanted)
+    is_whole = questions.ask(items, say)
+    return 0 if is_whole else TRY_LATER
+
+
+def _say(text: str) -> None:
+    # There is no console before a run.
+    print_clean(f"[COORDINATOR] {text}\n", sys.stderr)
 
 
 def _exit_code(summary: Summary) -> int:

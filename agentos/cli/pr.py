@@ -28,7 +28,7 @@ from agentos.repository.forge.pulls.work import (
     find_work,
     say_closes,
 )
-from agentos.repository.git.repository import find_repository
+from agentos.repository.git.repository import GitRepository, find_repository
 from agentos.state.terminal_text import print_clean
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ MAX_LOOKS = 5
 DESCRIPTION = """\
 Open a draft pull request for an implemented item, with its implementation report and test report as the body. The
 item's branch must be on GitHub: without --push nothing is pushed, and the command that pushes it is printed. Running
-it again finds the open pull request and does not open another.
+it again finds the open pull request and does not open another. If the branch conflicts with the one to merge into, and
+only because both add entries to a change log, --push also pushes a merge that has the entries of both.
 
 examples:
   agentos pr 42             open a draft from agentos/42-... into the repository's default branch
@@ -105,6 +106,17 @@ class PullSession:
     base: str
     """The branch to merge into."""
 
+    @property
+    def clone(self) -> GitRepository:
+        """The repository here."""
+        return find_repository(self.arguments.repository)
+
+    def has_work(self, commit: str) -> bool:
+        """Tell whether a commit on the forge is known to have the item's work."""
+        from agentos.repository.forge.pulls.joining import contains
+
+        return bool(commit) and contains(self.clone.git(), commit, self.work.commit)
+
     def describe_unpushed(self, there: str) -> str:
         """Say that the forge does not have the commit, and how to push it."""
         work, target = self.work, self.remote.repository
@@ -160,19 +172,22 @@ def _open(arguments: Arguments, work: Work) -> int:
     if not opened:
         # A merged branch may be gone from GitHub, and is not pushed again.
         for pull in ended:
-            if pull.commit == work.commit:
+            if session.has_work(pull.commit):
                 return _report_ended(session, pull)
     # Only now is the token known that reports must not contain.
     check_reports(work)
     if arguments.dry_run:
         return _show(session, there, opened)
-    clear_leftover(find_repository(arguments.repository), work.branch)
-    if arguments.push and there != work.commit:
-        there = _push(session)
-    if not opened and there != work.commit:
+    clear_leftover(session.clone, work.branch)
+    joined = _join_entries(session, there)
+    if arguments.push:
+        there = _push(session, there, joined.commit)
+    if not opened and not session.has_work(there):
         raise UsageError(session.describe_unpushed(there))
     pull, is_new = open_pull(forge, session.propose())
     remarks = _remarks(session, pull, there, is_new=is_new)
+    if joined.remark:
+        remarks.append(joined.remark)
     for other in ended:
         remarks.append(f"before it {target.refer(other.number)} was {other.state}")
     _report(session, pull, "opened" if is_new else "open", remarks)
@@ -206,19 +221,70 @@ def _connect(arguments: Arguments, work: Work) -> PullSession:
     return PullSession(arguments, work, forge, remote, base)
 
 
-def _push(session: PullSession) -> str:
-    """Push the branch, and return its commit on the forge."""
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """What is to be done about entries of change logs, and what is said about it."""
+
+    remark: str = ""
+    commit: str = ""
+    """The commit to push that has the entries of both sides."""
+
+
+def _join_entries(session: PullSession, there: str) -> _Joined:
+    """Find out whether a merge needs nothing but joined entries of change logs; with
+    --push return the commit that has them.
+    """
+    from agentos.repository.forge.pulls import joining
+
+    work, base = session.work, session.base
+    if not work.change_logs:
+        return _Joined()
+    target = session.forge.find_commit(base)
+    if not target:
+        return _Joined()
+    logs = " and ".join(work.change_logs)
+    place = session.remote.repository
+    if not joining.has_commit(session.clone.git(), target):
+        fetch = shlex.join(("git", "fetch", session.remote.name))
+        return _Joined(
+            f"{base} is at {target[:12]} on {place}, which is not here; if its entries"
+            f" of {logs} conflict: {fetch}, and run again with --push"
+        )
+    tip = work.commit
+    if session.has_work(there):
+        tip = there
+    if not joining.needs_joining(session.clone, tip, target):
+        return _Joined()
+    is_dry = session.arguments.dry_run
+    if is_dry or not session.arguments.push:
+        would = "would join" if session.arguments.push else "add --push to join"
+        return _Joined(f"{would} the entries of {logs} with those of {base}")
+    message = f"Merge {base} into {work.branch}\n\nThe entries of {logs} are joined.\n"
+    commit = joining.join_with(session.clone, tip, target, message)
+    return _Joined(
+        f"the entries of {logs} are joined with those of {base} in {commit[:12]}, which"
+        f" is on {place} alone",
+        commit,
+    )
+
+
+def _push(session: PullSession, there: str, joined: str) -> str:
+    """Push the branch, or the commit with joined entries on top of it, and return its
+    commit on the forge.
+    """
     from agentos.repository.forge.pulls.pushing import push_branch
 
     work, remote = session.work, session.remote
-    found = find_repository(session.arguments.repository)
-    push_branch(found, remote, work.branch, work.commit)
+    wanted = joined or work.commit
+    if not joined and session.has_work(there):
+        return there
+    push_branch(session.clone, remote, work.branch, wanted)
     # A forge may need a moment before it shows what was pushed.
     for look in range(MAX_LOOKS):
         if look and session.forge.pause(0.5 * look):
             break
         there = session.forge.find_commit(work.branch)
-        if there == work.commit:
+        if there == wanted:
             return there
     raise Unavailable(
         f"{work.branch} was pushed, but {remote.repository} does not show it yet; run"
@@ -234,7 +300,7 @@ def _remarks(
     remarks = []
     if not session.work.is_as_built:
         remarks.append("its branch has commits that the reports do not cover")
-    if there != session.work.commit:
+    if not session.has_work(there):
         remarks.append(session.describe_unpushed(there))
     if not is_new and arguments.base and pull.base != arguments.base:
         remarks.append(
@@ -277,7 +343,7 @@ def _show(session: PullSession, there: str, opened: Sequence[Pull]) -> int:
     work, target = session.work, session.remote.repository
     proposal = session.propose()
     steps = []
-    is_pushed = there == work.commit
+    is_pushed = session.has_work(there)
     if not is_pushed and session.arguments.push:
         steps.append(f"would push {work.branch} at {work.commit[:12]} to {target}")
         is_pushed = True
@@ -291,6 +357,9 @@ def _show(session: PullSession, there: str, opened: Sequence[Pull]) -> int:
         )
     else:
         steps.append(session.describe_unpushed(there))
+    joined = _join_entries(session, there)
+    if joined.remark:
+        steps.append(joined.remark)
     lines = [f"{work.item.label}: {step}" for step in steps]
     lines += [f"Title: {proposal.title}", "", proposal.body.removesuffix("\n")]
     session.print_result(

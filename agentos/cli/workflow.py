@@ -51,10 +51,15 @@ FLAGS = tuple(setting for setting in SETTINGS.values() if setting.makes_flag)
 ANY_AUTHOR = (
     "with --source: also issues that are not by an owner, member or collaborator"
 )
+ASK_ON_GITHUB = (
+    "with --source: ask a reviewer's questions in a comment on the issue, and take"
+    " replies as answers"
+)
 REPEATED = (
     *("type", "repo"),
     *(setting.name for setting in FLAGS if setting.is_repeated),
     *("price", "parallel", "source", "milestone", "label", "any_author"),
+    "ask_on_github",
     *("file_label", "file"),
     *("scaffold_only", "trial_merge", "redo", "brief"),
 )
@@ -78,6 +83,7 @@ def add_kind_arguments(parser: Parser, kind: Kind | None) -> None:
         label=[],
         milestone=None,
         any_author=False,
+        ask_on_github=False,
         file=None,
         file_label=[],
         scaffold_only=False,
@@ -139,6 +145,7 @@ def _add_source_arguments(group: argparse._ArgumentGroup, kind: Kind | None) -> 
         help="with --source: only issues of this milestone, by title or number",
     )
     add_flag(group, "--any-author", ANY_AUTHOR)
+    add_flag(group, "--ask-on-github", ASK_ON_GITHUB)
 
 
 def _add_run_arguments(parser: Parser, kind: Kind | None) -> None:
@@ -352,6 +359,8 @@ def _read_places(arguments: Arguments, kind: Kind) -> dict[str, Any]:
             raise UsageError("--milestone: needs --source github:owner/name")
         if arguments.any_author:
             raise UsageError("--any-author: needs --source github:owner/name")
+        if arguments.ask_on_github:
+            raise UsageError("--ask-on-github: needs --source github:owner/name")
         # Without a source to filter, --label means the created issues.
         file_labels = labels + file_labels
         labels = []
@@ -360,6 +369,7 @@ def _read_places(arguments: Arguments, kind: Kind) -> dict[str, Any]:
         "labels": tuple(labels),
         "milestone": milestone or "",
         "any_author": arguments.any_author,
+        "asks": arguments.ask_on_github,
         "file": target,
         "file_labels": tuple(dict.fromkeys(file_labels)),
     }

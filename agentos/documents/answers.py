@@ -126,7 +126,7 @@ def _settled_question(answer: Answer) -> list[str]:
     asked = asked.replace("**Answer:", "Answer:")
     question = _flatten(asked) or "Asked by the reviewer."
     text = answer.text.strip()
-    below = _escape(split_lines(text))
+    below = escape_rows(split_lines(text))
     first = below[0].strip()
     # A fence or a list has to begin its own line.
     if fence_opening(below[0]) or list_marker(first) is not None:
@@ -141,7 +141,7 @@ def _settled_question(answer: Answer) -> list[str]:
     return rows
 
 
-def _escape(rows: Sequence[str]) -> list[str]:
+def escape_rows(rows: Sequence[str]) -> list[str]:
     """Escape headings and comments outside code, and close an open fence."""
     escaped: list[str] = []
     fence = ""
@@ -156,12 +156,16 @@ def _escape(rows: Sequence[str]) -> list[str]:
         bare = shown.strip()
         if opening:
             fence = opening[0]
-        elif bare[:1] in _ESCAPED:
+        elif bare[:1] in _ESCAPED or _is_underline(bare):
             shown = f"\\{bare}"
         escaped.append(shown)
     if fence:
         escaped.append(fence)
     return escaped
+
+
+def _is_underline(bare: str) -> bool:
+    return bool(bare) and not bare.strip("-")
 
 
 def _hide_comments(text: str) -> str:

@@ -4,6 +4,7 @@ made by the product itself.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from agentos.item import Item, Outcome, State
@@ -63,9 +64,11 @@ def build_item(
     title: str = "Export the shelf",
     report: str = REPORT,
     tests: str = TESTS,
+    files: Mapping[str, bytes] | None = None,
 ) -> Worktree:
-    """Implement an item in the world's clone."""
+    """Implement an item in the world's clone; `files` are more that it changes."""
     worktree = open_item(world, item, title)
+    write_files(worktree.path, files or {})
     write_files(
         worktree.path, {f"shelf/export_{item}.py": b"def export():\r\n    return 1\n"}
     )

@@ -21,7 +21,7 @@ from tests.commands.built import REPORT, TESTS, build_item, make_clone, record_e
 from tests.forge import Cut, Expire, Fault, Hold, Hub, Limit, Repo, Status, serve
 from tests.forge.hub import TOKEN
 from tests.forge.pulls import add_pull, run_git, tip_of
-from tests.repository.git.ground import git
+from tests.repository.git.ground import git, write_files
 from tests.support import SIGKILL, Finished, World
 
 BRANCH = "agentos/42-export-the-shelf"
@@ -685,3 +685,86 @@ def test_a_request_of_a_killed_command_that_arrives_late_opens_no_second_one(
     hold.released.set()
     assert place.hub.wait_answered(late.index)
     assert_opened_once(place)
+
+
+LOG = b"# Changelog\n\n- Old\n"
+
+
+@pytest.fixture
+def logged(make_world: Callable[..., World], hub: Hub, tmp_path: Path) -> Place:
+    """A clone whose item adds an entry to the change log."""
+    world = make_world(issues=0)
+    write_files(world.repo, {"CHANGELOG.md": LOG})
+    make_clone(world)
+    build_item(world, files={"CHANGELOG.md": LOG.replace(b"- Old", b"- 42\n- Old")})
+    origin = tmp_path / "origin.git"
+    git(tmp_path, "clone", "-q", "--bare", str(world.repo), str(origin))
+    git(origin, "branch", "-q", "-D", BRANCH)
+    git(origin, "config", "http.receivepack", "true")
+    return connect(world, hub, origin)
+
+
+def merge_elsewhere(place: Place, text: bytes) -> str:
+    """Have somebody else's change of the log on main, here and on GitHub."""
+    write_files(place.world.repo, {"CHANGELOG.md": text})
+    git(place.world.repo, "commit", "-q", "-a", "-m", "Another item")
+    git(place.world.repo, "push", "-q", str(place.origin), "main")
+    return git(place.world.repo, "rev-parse", "main").strip()
+
+
+def test_entries_of_a_change_log_are_joined_when_the_target_has_moved_on(
+    logged: Place,
+) -> None:
+    assert logged.run("--push").code == 0
+    tip = logged.tip
+    assert tip_of(logged.shop, BRANCH) == tip
+    main = merge_elsewhere(logged, LOG.replace(b"- Old", b"- 41\n- Old"))
+    plain = logged.run()
+    assert "add --push to join the entries of CHANGELOG.md with those of main" in (
+        plain.stdout
+    )
+    assert tip_of(logged.shop, BRANCH) == tip
+    dry = logged.run("--push", "--dry-run")
+    assert "would join the entries of CHANGELOG.md" in dry.stdout
+    assert tip_of(logged.shop, BRANCH) == tip
+    ended = logged.run("--push")
+    assert ended.code == 0, ended.text
+    assert "the entries of CHANGELOG.md are joined with those of main in" in (
+        ended.stdout
+    )
+    joined = tip_of(logged.shop, BRANCH)
+    parents = run_git(logged.origin, "rev-parse", f"{joined}^1", f"{joined}^2")
+    assert parents.decode().split() == [tip, main]
+    log = run_git(logged.origin, "show", f"{joined}:CHANGELOG.md")
+    assert log == LOG.replace(b"- Old", b"- 41\n- 42\n- Old")
+    assert logged.tip == tip, "the branch here stays as it is"
+    for flags in ((), ("--push",)):
+        again = logged.run(*flags)
+        assert again.code == 0, again.text
+        assert "push it with" not in again.stdout
+        assert "CHANGELOG" not in again.stdout
+        assert tip_of(logged.shop, BRANCH) == joined
+    assert len(logged.pulls) == 1
+
+
+def test_a_target_that_was_not_fetched_is_told(logged: Place, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    git(tmp_path, "clone", "-q", str(logged.origin), str(other))
+    text = LOG.replace(b"- Old", b"- 41\n- Old")
+    write_files(other, {"CHANGELOG.md": text})
+    git(other, "commit", "-q", "-a", "-m", "Another item")
+    git(other, "push", "-q", "origin", "main")
+    ended = logged.run("--push")
+    assert ended.code == 0, ended.text
+    assert "which is not here; if its entries of CHANGELOG.md conflict: git fetch" in (
+        ended.stdout
+    )
+    assert tip_of(logged.shop, BRANCH) == logged.tip
+
+
+def test_another_conflict_is_left_to_a_person(logged: Place) -> None:
+    merge_elsewhere(logged, LOG.replace(b"- Old", b"- New"))
+    ended = logged.run("--push")
+    assert ended.code == 0, ended.text
+    assert "CHANGELOG" not in ended.stdout
+    assert tip_of(logged.shop, BRANCH) == logged.tip

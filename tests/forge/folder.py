@@ -16,6 +16,7 @@ from agentos.repository.forge import (
     Absent,
     Author,
     Forge,
+    ForgeComment,
     ForgeIssue,
     ForgeRepository,
     Invalid,
@@ -71,6 +72,7 @@ class FolderForge:
             "milestone": "",
             "is_open": True,
             "created": time.time(),
+            "comments": [],
         }
         data = self._read()
         issue = {**usual, **facts}
@@ -78,6 +80,15 @@ class FolderForge:
         data["labels"] = sorted({*data["labels"], *issue["labels"]})
         milestones = {*data["milestones"], issue["milestone"]} - {""}
         data["milestones"] = sorted(milestones)
+        self._write(data)
+
+    def put_comment(
+        self, number: int, body: str, author: str = "ada", role: str = "maintainer"
+    ) -> None:
+        """Comment on an issue."""
+        data = self._read()
+        comment = {"body": body, "author": author, "role": role, "date": "2026-06-01"}
+        data["issues"][str(number)]["comments"].append(comment)
         self._write(data)
 
     def put_branch(self, name: str, commit: str) -> None:
@@ -142,6 +153,22 @@ class FolderForge:
         created = self.read_issue(number)
         assert created is not None
         return created
+
+    def list_comments(self, number: int) -> Iterator[ForgeComment]:
+        """Yield the comments on an issue, the oldest first."""
+        data = self._read()["issues"].get(str(number))
+        if data is None:
+            raise Absent(f"{self.repository.refer(number)}: not found")
+        for id, comment in enumerate(data["comments"], 1):
+            yield _comment_of(id, comment)
+
+    def create_comment(self, number: int, body: str) -> ForgeComment:
+        """Comment on an issue."""
+        list(self.list_comments(number))
+        if not body or len(body) > self.limits.body:
+            raise Invalid(f"{self.repository}: that is no comment")
+        self.put_comment(number, body)
+        return list(self.list_comments(number))[-1]
 
     def list_labels(self) -> Iterator[str]:
         """Yield the names of the labels."""
@@ -209,6 +236,18 @@ def _issue_of(number: int, data: dict[str, Any]) -> ForgeIssue:
         labels=tuple(data["labels"]),
         url=f"folder://{number}",
         is_open=data["is_open"],
+        comments=len(data["comments"]),
+    )
+
+
+def _comment_of(id: int, data: dict[str, Any]) -> ForgeComment:
+    role = data["role"]
+    return ForgeComment(
+        id=id,
+        author=Author(data["author"], role, role in TRUSTED, is_bot=role == "robot"),
+        body=data["body"],
+        date=data["date"],
+        url=f"folder://comments/{id}",
     )
 
 

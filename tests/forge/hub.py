@@ -50,6 +50,7 @@ class Repo:
     is_archived: bool = False
     may_push: bool = True
     issues: list[dict[str, Any]] = field(default_factory=list)
+    comments: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
     labels: list[str] = field(default_factory=list)
     milestones: list[str] = field(default_factory=list)
     default_branch: str = "main"
@@ -98,6 +99,7 @@ class Repo:
             }
             if milestone
             else None,
+            "comments": 0,
             "created_at": moment(),
             "updated_at": moment(),
             "html_url": f"{base}/{self.full_name}/{kind}/{number}",
@@ -106,6 +108,34 @@ class Repo:
             issue["pull_request"] = {"url": f"{base}/{self.full_name}/pull/{number}"}
         self.issues.append(issue)
         return issue
+
+    def comment(
+        self,
+        number: int,
+        body: str,
+        *,
+        login: str = "somebody",
+        association: str = "MEMBER",
+        created: str = "",
+        base: str = "https://github.invalid",
+    ) -> dict[str, Any]:
+        """Comment on an issue."""
+        below = self.comments.setdefault(number, [])
+        id = self.id * 1_000_000 + sum(map(len, self.comments.values())) + 1
+        comment = {
+            "id": id,
+            "body": body,
+            "user": {
+                "login": login,
+                "type": "Bot" if login.endswith("[bot]") else "User",
+            },
+            "author_association": association,
+            "created_at": created or moment(),
+            "html_url": f"{base}/{self.full_name}/issues/{number}#issuecomment-{id}",
+        }
+        below.append(comment)
+        self.issues[number - 1]["comments"] = len(below)
+        return comment
 
     def describe(self) -> dict[str, Any]:
         """Return what GitHub says about a repository."""
@@ -378,6 +408,13 @@ class Handler(BaseHTTPRequestHandler):
                 number
             ) <= len(repo.issues):
                 return 200, repo.issues[int(number) - 1], {}
+            case verb, ["issues", number, "comments"] if number.isdecimal() and 0 < int(
+                number
+            ) <= len(repo.issues):
+                if verb == "POST":
+                    return self._comment(seen, repo, int(number))
+                below = repo.comments.get(int(number), [])
+                return self._page(seen, repo, f"issues/{number}/comments", below)
             case "GET", ["labels"]:
                 return self._page(
                     seen,
@@ -487,6 +524,17 @@ class Handler(BaseHTTPRequestHandler):
             ),
             {},
         )
+
+    def _comment(
+        self, seen: Seen, repo: Repo, number: int
+    ) -> tuple[int, Any, dict[str, str]]:
+        if not seen.token:
+            raise Refusal(401, "Requires authentication")
+        body = str(seen.body.get("body") or "")
+        if not body or len(body) > BODY_LIMIT:
+            raise Refusal(422, "Validation Failed")
+        made = repo.comment(number, body, login="filer", base=self.hub.url)
+        return 201, made, {}
 
     def _create_pull(self, seen: Seen, repo: Repo) -> tuple[int, Any, dict[str, str]]:
         if not seen.token:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -37,6 +37,15 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOutComments:
+    """Comments that are not read because their authors are not trusted."""
+
+    item: Item
+    """The item that they are on."""
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Collected:
     """The contents of an inbox, ordered by id."""
 
@@ -45,20 +54,33 @@ class Collected:
     unready: tuple[Reject, ...] = ()
     """Items that are not ready: left out, and an error only if the user names them."""
     left_out: tuple[LeftOut, ...] = ()
+    unread: tuple[LeftOutComments, ...] = ()
 
     def describe_left_out(self) -> str:
-        """Return one line about the issues that are left out, empty if there are none."""
-        if not self.left_out:
+        """Return one line about the issues and comments that are left out, empty if there
+        are none.
+        """
+        if not self.left_out and not self.unread:
             return ""
-        named = map(str, self.left_out[:MAX_NAMED])
-        listed = ", ".join(named)
-        more = len(self.left_out) - MAX_NAMED
-        if more > 0:
-            listed += f" and {more} more"
-        return (
-            f"{count(len(self.left_out), 'issue')} left out, not by an {TRUSTED}:"
-            f" {listed}; take them with --any-author"
-        )
+        comments = self._describe_unread()
+        if not self.left_out:
+            line = f"{comments} left out, not by an {TRUSTED}"
+        else:
+            listed = _enumerate(list(map(str, self.left_out)))
+            line = (
+                f"{count(len(self.left_out), 'issue')} left out, not by an {TRUSTED}:"
+                f" {listed}"
+            )
+            if comments:
+                line += f", and {comments}"
+        return f"{line}; take them with --any-author"
+
+    def _describe_unread(self) -> str:
+        if not self.unread:
+            return ""
+        total = sum(each.count for each in self.unread)
+        places = [f"#{each.item.id}" for each in self.unread]
+        return f"{count(total, 'comment')} on {_enumerate(places)}"
 
     def left_out_as_json(self) -> list[dict[str, str]]:
         """Return the issues that are left out as JSON data."""
@@ -72,6 +94,14 @@ class Collected:
             }
             rows.append(row)
         return rows
+
+
+def _enumerate(names: Sequence[str]) -> str:
+    listed = ", ".join(names[:MAX_NAMED])
+    more = len(names) - MAX_NAMED
+    if more > 0:
+        listed += f" and {more} more"
+    return listed
 
 
 class SourceState(StrEnum):

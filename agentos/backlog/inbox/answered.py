@@ -10,10 +10,9 @@ from agentos.documents.answers import parse_answers, with_answers
 from agentos.errors import BadInput
 from agentos.item import Item
 from agentos.kinds import Kind
+from agentos.repository.answers import ANSWERS_LIMIT
 from agentos.repository.paths import answers_path
 from agentos.state.files import is_inside, list_names, read_regular
-
-ANSWERS_LIMIT = 1_000_000
 
 
 class AnsweredInbox:

@@ -6,17 +6,27 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
-from agentos.backlog.inbox import TRUSTED, Collected, LeftOut, Source, SourceState
+from agentos.backlog.inbox import (
+    TRUSTED,
+    Collected,
+    LeftOut,
+    LeftOutComments,
+    Source,
+    SourceState,
+)
 from agentos.backlog.inbox.directory import INPUT_LIMIT, decode_text, set_apart_taken
+from agentos.documents.comments import Comment, with_comments
 from agentos.errors import BadInput, UsageError
 from agentos.item import Item
 from agentos.kinds import Kind
 from agentos.repository.forge import (
     FILING_MARK,
+    Author,
     Forge,
     ForgeError,
     ForgeIssue,
@@ -29,9 +39,14 @@ TEXT_LIMIT = 400_000_000
 """Maximum number of characters in the texts of all issues."""
 LOOKED_UP = 20
 """Maximum number of issues that are requested one by one instead of in a list."""
+COMMENTS_READ = 1_000
+"""Maximum number of comments that are fetched of one issue."""
 TITLE_LIMIT = 1_000
 NUMBER_LIMIT = 18
 """Maximum number of digits in the number of an issue."""
+
+TakenReplies = Callable[[Item], Container[int]]
+"""Returns the ids of comments on an item that were taken as answers to questions."""
 
 _CONTROL = (*range(32), *range(127, 160), 8232, 8233)
 _CONTROL_TO_SPACE = dict.fromkeys(_CONTROL, " ")
@@ -52,7 +67,7 @@ class Wanted:
 
 
 class ForgeInbox:
-    """Open issues without pull requests, each as a Markdown text."""
+    """Open issues without pull requests, each with its comments as a Markdown text."""
 
     def __init__(
         self,
@@ -60,12 +75,15 @@ class ForgeInbox:
         wanted: Wanted,
         clone: Path,
         workflow: Kind,
+        taken: TakenReplies | None = None,
     ) -> None:
         self._forge = forge
         self._wanted = wanted
         self._clone = clone
         self._workflow = workflow
+        self._taken = taken
         self._sources: dict[str, Source] = {}
+        self._unread: list[LeftOutComments] = []
 
     def collect(self) -> Collected:
         """List the issues; raise `UsageError` for a label or milestone that does not
@@ -84,9 +102,8 @@ class ForgeInbox:
             place = f"{repository.scheme}:{reference}"
             item = Item(self._workflow, id, place)
             author = issue.author
-            is_taken = author.is_trusted or self._wanted.any_author
-            if is_taken:
-                source = read_issue(issue, repository)
+            if self._is_taken(author):
+                source = self._read(issue, item)
                 self._sources[id] = source
                 items.append(item)
                 size += len(source.text)
@@ -103,7 +120,37 @@ class ForgeInbox:
         if not items and not left_out:
             self._check_labels()
         free, taken = set_apart_taken(items, [], self._clone, self._workflow)
-        return Collected(free, taken, left_out=tuple(left_out))
+        return Collected(
+            free, taken, left_out=tuple(left_out), unread=tuple(self._unread)
+        )
+
+    def _is_taken(self, author: Author) -> bool:
+        return author.is_trusted or self._wanted.any_author
+
+    def _read(self, issue: ForgeIssue, item: Item) -> Source:
+        """Return the text of an issue with the comments that are taken."""
+        comments: list[Comment] = []
+        if not issue.comments:
+            return read_issue(issue, self._forge.repository)
+        left_out = 0
+        found = list(islice(self._forge.list_comments(issue.number), COMMENTS_READ))
+        answers: Container[int] = ()
+        if self._taken is not None:
+            answers = self._taken(item)
+        for each in found:
+            author = each.author
+            if author.is_bot or each.is_ours or each.id in answers:
+                continue
+            if self._is_taken(author):
+                comments.append(Comment(author.name, each.date, each.body))
+            else:
+                left_out += 1
+        if left_out:
+            self._unread.append(LeftOutComments(item, left_out))
+        unread = 0
+        if len(found) == COMMENTS_READ:
+            unread = max(0, issue.comments - COMMENTS_READ)
+        return read_issue(issue, self._forge.repository, comments, unread)
 
     def load(self, item: Item) -> Source:
         """Return the text of an issue as it was listed."""
@@ -214,13 +261,21 @@ class ForgeInbox:
             raise UsageError(f"{self._forge.repository} has no label {label!r}{hint}")
 
 
-def read_issue(issue: ForgeIssue, repository: ForgeRepository) -> Source:
-    """Return an issue as the text of a file in `docs/issues`; one that cannot be used
-    has a hash, too.
+def read_issue(
+    issue: ForgeIssue,
+    repository: ForgeRepository,
+    comments: Sequence[Comment] = (),
+    unread: int = 0,
+) -> Source:
+    """Return an issue and comments as the text of a file in `docs/issues`; one that
+    cannot be used has a hash, too.
     """
     name = repository.refer(issue.number)
     whole = render_issue(issue.number, issue.title, issue.body)
-    data = whole.encode()
+    if len(whole) <= INPUT_LIMIT:
+        whole = with_comments(whole, comments, unread)
+    # Comments, too, can contain what UTF-8 cannot.
+    data = whole.encode("utf-8", "replace")
     digest = hashlib.sha256(data).hexdigest()
     if len(data) > INPUT_LIMIT:
         size = len(data) / 1e6

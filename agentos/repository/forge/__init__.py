@@ -17,6 +17,8 @@ FORGES = {"github": "agentos.repository.forge.github"}
 """The package of each kind of forge, by its prefix."""
 FILING_MARK = "<!-- agentos-filing:"
 """Beginning of the comment that marks an issue we filed."""
+QUESTIONS_MARK = "<!-- agentos-questions:"
+"""Beginning of the comment that marks questions we asked."""
 NAME_LIMIT = 60
 """Maximum number of characters of an author's name that are shown."""
 
@@ -78,13 +80,15 @@ class RepositoryFacts:
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who wrote an issue."""
+    """Who wrote an issue or a comment."""
 
     name: str
     role: str
     """The forge's word for what the author is in the repository."""
     is_trusted: bool
     """Whether that is an owner, a member or a collaborator."""
+    is_bot: bool = False
+    """Whether a program writes under that name."""
 
     def __str__(self) -> str:
         # Both are somebody else's words: they stay short and on one line.
@@ -106,6 +110,26 @@ class ForgeIssue:
     is_open: bool
     is_pull: bool = False
     """Whether it is a pull request."""
+    comments: int = 0
+    """How many comments it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForgeComment:
+    """A comment on an issue."""
+
+    id: int
+    """At least 1, and greater than those of earlier comments on the issue."""
+    author: Author
+    body: str
+    date: str
+    """The day on which it was written, as `2026-06-01`."""
+    url: str
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether AgentOS wrote it; who quotes it does not begin a line with the mark."""
+        return f"\n{QUESTIONS_MARK}" in f"\n{self.body}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +228,14 @@ class Forge(Protocol):
         labels: tuple[str, ...],
     ) -> ForgeIssue:
         """Create an issue; raise `Unclear` if it is unknown whether it was created."""
+
+    def list_comments(self, number: int) -> Iterator[ForgeComment]:
+        """Yield the comments on an issue, the oldest first; raise `Absent` if there is no
+        such issue.
+        """
+
+    def create_comment(self, number: int, body: str) -> ForgeComment:
+        """Comment on an issue; raise `Unclear` if it is unknown whether that worked."""
 
     def list_labels(self) -> Iterator[str]:
         """Yield the names of the labels."""

@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from agentos.repository.git.entries import join_entries, read_conflict
 from agentos.repository.git.hardening import NOBODY
-from agentos.repository.git.names import checked_commit, os_text
+from agentos.repository.git.names import checked_commit
 from agentos.repository.git.repository import identity_variables, tree_of
 from agentos.repository.git.run import Git, GitError
 from agentos.repository.git.scanning import SUBMODULE
@@ -35,16 +36,18 @@ class Merged:
     """Paths of the files in conflict."""
 
 
-def merge_trees(git: Git, base: str, tip: str) -> Merged:
-    """Merge one commit into another without touching refs, index or files."""
+def merge_trees(git: Git, base: str, tip: str, *, is_strict: bool = False) -> Merged:
+    """Merge one commit into another without touching refs, index or files.
+
+    Entries that both add to a change log at the same place are joined, those of the base
+    first, unless `is_strict`.
+    """
     printed = b""
     try:
         with git.start(
             "merge-tree",
             "--write-tree",
             "-z",
-            "--name-only",
-            "--no-messages",
             "--allow-unrelated-histories",
             checked_commit(base),
             checked_commit(tip),
@@ -53,11 +56,15 @@ def merge_trees(git: Git, base: str, tip: str) -> Merged:
     except GitError as error:
         if error.code != 1 or not printed:
             raise
-        # After the id of a tree with conflict markers come the names, some twice.
-        names = dict.fromkeys(printed.split(b"\0")[1:])
-        names.pop(b"", None)
-        return Merged("", tuple(map(os_text, names))[:_MOST_FILES])
-    return Merged(printed.partition(b"\0")[0].decode())
+    else:
+        return Merged(printed.partition(b"\0")[0].decode())
+    conflict = read_conflict(printed)
+    is_whole = len(printed) < _OUTPUT_LIMIT
+    if is_whole and not is_strict:
+        tree = join_entries(git, conflict)
+        if tree:
+            return Merged(tree)
+    return Merged("", conflict.names[:_MOST_FILES])
 
 
 def adds_nothing(git: Git, base: str, tip: str) -> bool:

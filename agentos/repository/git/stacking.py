@@ -91,7 +91,8 @@ def is_taken_up(git: Git, head: str, tip: str, known: Sequence[str] = ()) -> boo
     if had_it_before(git, head, tip, known):
         return True
     joined = join(git, head, known)
-    if merge_trees(git, joined, tip).tree:
+    # Entries that could be joined may be the same ones in other words.
+    if merge_trees(git, joined, tip, is_strict=True).tree:
         return False
     return is_evident(git, joined, tip)
 

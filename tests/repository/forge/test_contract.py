@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from agentos.documents.issue_filing import TrackerIssue
+from agentos.item import Item
+from agentos.kinds import Kind
 from agentos.repository.forge import (
     FORGES,
     Absent,
@@ -18,6 +20,8 @@ from agentos.repository.forge import (
     Proposal,
     find_package,
 )
+from agentos.repository.forge.asking.asker import Asker
+from agentos.repository.forge.asking.record import read_asked, write_asked
 from agentos.repository.forge.filing.sending import Sender
 from agentos.repository.forge.pulls.requests import find_pulls, open_pull
 from tests.forge import Hub, serve
@@ -26,6 +30,8 @@ from tests.forge.hub import TOKEN
 
 BRANCH = "agentos/42-export"
 COMMIT = "c" * 40
+ITEM = Item(Kind.LLD, "1", "")
+QUESTIONS = ("Who pays @ada?", "When?\n# Now")
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,8 @@ class Subject:
     """Closes a pull request."""
     make: Callable[[str], object]
     """Creates another repository with this name."""
+    comment: Callable[..., None]
+    """Has somebody comment on an issue."""
     stranger: str
     """The forge's word for somebody who is not trusted."""
 
@@ -62,12 +70,18 @@ def _github(hub: Hub) -> Subject:
             if pull["number"] == number:
                 pull["state"] = "closed"
 
+    def comment(number: int, body: str, *, role: str = "trusted") -> None:
+        logins = {"robot": "ci[bot]", "stranger": "mallory", "trusted": "ada"}
+        association = "NONE" if role == "stranger" else "MEMBER"
+        repo.comment(number, body, login=logins[role], association=association)
+
     return Subject(
         package.open_forge(repository, environ, lambda text: None),
         put,
         lambda: repo.branches.update({BRANCH: COMMIT, "main": "a" * 40}),
         close,
         hub.repo,
+        comment,
         "contributor",
     )
 
@@ -89,12 +103,18 @@ def _folder(root: Path) -> Subject:
             is_open=facts.get("state", "open") == "open",
         )
 
+    def comment(number: int, body: str, *, role: str = "trusted") -> None:
+        authors = {"robot": "ci[bot]", "stranger": "mallory", "trusted": "ada"}
+        roles = {"robot": "robot", "stranger": "guest", "trusted": "developer"}
+        forge.put_comment(number, body, authors[role], roles[role])
+
     return Subject(
         forge,
         put,
         lambda: forge.put_branch(BRANCH, COMMIT),
         lambda number: forge.close_pull(number, "closed"),
         lambda name: forge.at(name).clear(),
+        comment,
         "guest",
     )
 
@@ -223,6 +243,97 @@ def test_an_issue_that_was_sent_to_another_repository_before_is_found_there(
     assert found.reference == "acme/old#1"
     assert list(subject.forge.list_issues()) == []
     assert subject.forge.repository.name == "acme/shop"
+
+
+def test_comments_are_listed_from_the_oldest_with_their_authors(
+    subject: Subject,
+) -> None:
+    subject.put("One")
+    subject.put("Two")
+    assert list(subject.forge.list_comments(1)) == []
+    for number in range(150):
+        subject.comment(1, f"Comment {number}")
+    subject.comment(2, "Yes.", role="stranger")
+    subject.comment(2, "Done.", role="robot")
+    found = list(subject.forge.list_comments(1))
+    assert [each.body for each in found] == [f"Comment {n}" for n in range(150)]
+    assert len({each.id for each in found}) == 150
+    first = found[0]
+    assert (first.author.name, first.author.is_trusted) == ("ada", True)
+    assert first.date.count("-") == 2
+    stranger, robot = subject.forge.list_comments(2)
+    assert (stranger.author.is_trusted, stranger.author.is_bot) == (False, False)
+    assert (robot.author.is_trusted and not robot.author.is_bot) is False
+    assert robot.author.is_bot
+    one = subject.forge.read_issue(1)
+    assert one is not None
+    assert one.comments == 150
+    with pytest.raises(Absent):
+        list(subject.forge.list_comments(3))
+
+
+def test_a_comment_is_created_below_the_others(subject: Subject) -> None:
+    subject.put("One")
+    subject.comment(1, "First.")
+    created = subject.forge.create_comment(1, "Second.")
+    assert created.url
+    assert list(subject.forge.list_comments(1))[-1] == created
+    with pytest.raises(Invalid):
+        subject.forge.create_comment(1, "")
+    with pytest.raises(Absent):
+        subject.forge.create_comment(2, "Text.")
+
+
+def test_questions_are_asked_once_and_their_comment_is_found_again(
+    subject: Subject, tmp_path: Path
+) -> None:
+    subject.put("One")
+    path = tmp_path / "questions" / "repository" / "lld_1.json"
+    asker = Asker(subject.forge)
+    asked = asker.ask(ITEM, QUESTIONS, path)
+    assert asker.ask(ITEM, QUESTIONS, path) == asked
+    (comment,) = subject.forge.list_comments(1)
+    assert (comment.is_ours, comment.id, comment.url) == (
+        *(True, asked.comment, asked.url),
+    )
+    assert "1. Who pays @\u200bada?\n2. When? # Now\n" in comment.body
+    # A kill between the comment and its record.
+    write_asked(path, replace(asked, comment=0, url=""))
+    assert read_asked(path) != asked
+    again = asker.ask(ITEM, QUESTIONS, path)
+    assert (again.comment, again.url) == (asked.comment, asked.url)
+    other = asker.ask(ITEM, ("Where?",), path)
+    assert other.comment > asked.comment
+    assert len(list(subject.forge.list_comments(1))) == 2
+
+
+def test_what_trusted_people_reply_is_the_answer(
+    subject: Subject, tmp_path: Path
+) -> None:
+    subject.put("One")
+    subject.comment(1, "Said before.")
+    path = tmp_path / "questions" / "repository" / "lld_1.json"
+    asker = Asker(subject.forge)
+    asked = asker.ask(ITEM, QUESTIONS, path)
+    subject.comment(1, "I do!", role="stranger")
+    subject.comment(1, "Stale.", role="robot")
+    subject.comment(1, " \n ")
+    assert asker.find_replies(asked, QUESTIONS, path) is None
+    subject.comment(1, "The club.\r\n## Answer\n")
+    found = asker.find_replies(asked, QUESTIONS, path)
+    assert found is not None
+    assert found.answer.question == "Who pays @ada? When?\n# Now"
+    assert found.answer.text == "The club.\n## Answer"
+    assert found.answer.date.endswith(", ada on acme/shop#1")
+    assert asker.find_replies(asked, ("Another?",), path) is None
+    taken = replace(asked, taken=found.ids)
+    write_asked(path, taken)
+    assert asker.find_replies(taken, QUESTIONS, path) is None
+    subject.comment(1, "In March.")
+    more = asker.find_replies(taken, QUESTIONS, path)
+    assert more is not None
+    assert "The club." in more.answer.text
+    assert more.answer.text.endswith("In March.")
 
 
 def test_a_branch_has_its_commit_or_none(subject: Subject) -> None:

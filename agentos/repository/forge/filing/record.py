@@ -89,6 +89,13 @@ def read_filing(path: Path) -> Filing | None:
 
 def write_filing(path: Path, filing: Filing) -> None:
     """Write the filing durably; the caller holds the item's lock."""
+    write_durably(path, json.dumps(asdict(filing), indent=1).encode())
+
+
+def write_durably(path: Path, data: bytes) -> None:
+    """Replace a private file so that it survives a power loss, with its folder; the
+    caller holds the item's lock.
+    """
     if not path.parent.is_dir():
         make_private_directory(path.parent)
         # The intent must survive a power loss, so its new folders must as well.
@@ -97,5 +104,4 @@ def write_filing(path: Path, filing: Filing) -> None:
     # A fixed name, so that the next attempt removes what a kill left behind.
     temporary = path.with_name(f".{path.name}.tmp")
     temporary.unlink(missing_ok=True)
-    data = json.dumps(asdict(filing), indent=1).encode()
     write_atomically(path, data, temporary=temporary)

@@ -9,6 +9,7 @@ from typing import Any
 from agentos.repository.forge import (
     Absent,
     Author,
+    ForgeComment,
     ForgeIssue,
     ForgeRepository,
     Limits,
@@ -123,6 +124,21 @@ class GitHub(Client):
             raise Unclear("no number came back")
         return created
 
+    def list_comments(self, number: int) -> Iterator[ForgeComment]:
+        """Yield the comments on an issue, the oldest first."""
+        for data in self.list(f"/issues/{number}/comments"):
+            comment = _read_comment(data)
+            if comment is not None:
+                yield comment
+
+    def create_comment(self, number: int, body: str) -> ForgeComment:
+        """Comment on an issue; raise `Unclear` if it is unknown whether that worked."""
+        data = self.create(f"/issues/{number}/comments", {"body": body})
+        created = _read_comment(data)
+        if created is None:
+            raise Unclear("no id came back")
+        return created
+
     def list_labels(self) -> Iterator[str]:
         """Yield the names of the labels."""
         for data in self.list("/labels"):
@@ -171,7 +187,7 @@ class GitHub(Client):
 
 def _read_issue(data: Mapping[str, Any]) -> ForgeIssue | None:
     """Return an issue, None if it has no number."""
-    number = _number_of(data)
+    number = _whole_of(data, "number")
     if not number:
         return None
     names = []
@@ -189,6 +205,21 @@ def _read_issue(data: Mapping[str, Any]) -> ForgeIssue | None:
         url=_text(data, "html_url"),
         is_open=data.get("state", "open") == "open",
         is_pull="pull_request" in data,
+        comments=_whole_of(data, "comments"),
+    )
+
+
+def _read_comment(data: Mapping[str, Any]) -> ForgeComment | None:
+    """Return a comment, None if it has no id."""
+    id = _whole_of(data, "id")
+    if not id:
+        return None
+    return ForgeComment(
+        id=id,
+        author=_read_author(data),
+        body=str(data.get("body") or ""),
+        date=_text(data, "created_at")[:10],
+        url=_text(data, "html_url"),
     )
 
 
@@ -199,14 +230,14 @@ def _read_author(data: Mapping[str, Any]) -> Author:
     association = _text(data, "author_association")
     if user.get("type") == "Bot":
         # A bot writes what others have it write.
-        return Author(name, "bot", is_trusted=False)
+        return Author(name, "bot", is_trusted=False, is_bot=True)
     role = association.lower() or "unknown"
     return Author(name, role, association in TRUSTED)
 
 
 def _read_pull(data: Mapping[str, Any]) -> Pull | None:
     """Return a pull request, None if it has no number."""
-    number = _number_of(data)
+    number = _whole_of(data, "number")
     if not number:
         return None
     state = "closed"
@@ -224,11 +255,12 @@ def _read_pull(data: Mapping[str, Any]) -> Pull | None:
     )
 
 
-def _number_of(data: Mapping[str, Any]) -> int:
-    """Return the number of an issue or pull request, 0 if it has none."""
-    number = data.get("number")
-    is_number = isinstance(number, int) and not isinstance(number, bool)
-    return max(0, int(number)) if is_number and number else 0
+def _whole_of(data: Mapping[str, Any], name: str) -> int:
+    """Return a whole number that is not negative, 0 if there is none."""
+    number = data.get(name)
+    if isinstance(number, bool) or not isinstance(number, int):
+        return 0
+    return max(0, number)
 
 
 def _part(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -9,6 +9,7 @@ from agentos.errors import BadInput, UsageError
 from agentos.item import Item, State
 from agentos.kinds import Kind
 from agentos.repository.forge import ForgeRepository, find_package, is_source
+from agentos.repository.forge.pulls.joining import find_change_logs
 from agentos.repository.git import opening, repository, stacking
 from agentos.repository.paths import document_path
 from agentos.state.files import is_inside, read_regular
@@ -31,6 +32,8 @@ class Work:
     """The last commit of its branch."""
     is_as_built: bool
     """Whether that is the commit of the implementation, which the reports describe."""
+    change_logs: tuple[str, ...]
+    """The change logs that the branch adds to."""
     title: str
     reports: tuple[str, ...]
     where: str
@@ -82,6 +85,7 @@ def find_work(home: Home, place: Path, id: str) -> Work:
         branch=worktree.branch,
         commit=tip,
         is_as_built=tip == stacking.latest_commit(git, id),
+        change_logs=find_change_logs(git, worktree.base, tip),
         title=_title_of(report),
         reports=tuple(reports),
         where=where,
