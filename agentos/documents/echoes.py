@@ -5,40 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from agentos.documents.markdown import Line, prose_rows
+from agentos.documents.markdown import Line
 from agentos.documents.words import normalize
 
 _DELIMITER = re.compile(r"<<<[A-Z_]{2,40}|[A-Z_]{2,40}>>>")
-_ORDERS = (
-    "critical: this lld",
-    "critical: use",
-    "important: this lld",
-    "use this exact",
-    "remember to use",
-    "you are a ",
-    "you are an ",
-    "output only",
-    "return only",
-    "respond with",
-    "respond only",
-    "answer only with",
-    "do not include any",
-    "write a markdown",
-    "the texts between",
-    "leave no placeholder",
-    "you write the",
-    "if there is a previous draft",
-)
 _MIN_ROWS = 3
 _COPIED = 0.5
-
-
-def is_order(row: str) -> bool:
-    """Tell whether a row addresses the model that writes, not the reader."""
-    if _is_delimiter(row):
-        return True
-    bare = row.strip().lstrip("*_>#- ")
-    return bare.casefold().startswith(_ORDERS)
 
 
 def _is_delimiter(row: str) -> bool:
@@ -51,18 +23,6 @@ def find_delimiter(lines: Iterable[Line]) -> int | None:
     for line in lines:
         if line.is_text and _is_delimiter(line.text):
             return line.number
-    return None
-
-
-def find_order(
-    lines: Iterable[Line], source: str, source_name: str, document: str
-) -> tuple[int, str] | None:
-    """Return where a paragraph addresses the model or repeats the source, or None."""
-    for line, rows in prose_rows(lines).items():
-        if any(map(is_order, rows)):
-            return line, f"an instruction to the author follows {document}"
-        if is_copy(rows, source):
-            return line, f"a copy of {source_name} follows {document}"
     return None
 
 

@@ -1,4 +1,4 @@
-"""Find placeholders, secrets and sample paths, which no finished document may contain."""
+"""Find secrets, lines of a template that nobody filled in, and other placeholders."""
 
 from __future__ import annotations
 
@@ -9,25 +9,15 @@ from agentos.documents.markdown import Line
 from agentos.state.key_shapes import KEY_SHAPES
 
 _PLACEHOLDER = re.compile(
-    r"\bTBD\b|\bTODO\b|\bFIXME\b|\bXXX\b|(?<!_)___(?!_)|<fill[ _-]?in|<insert\b|<your\b"
-    r"|\[(?:fill in|insert|TBC|GAP)\b|\blorem ipsum\b"
+    r"\bTBD\b|\bTODO\b|\bFIXME\b|\bXXX\b|(?<!_)___(?!_)|<insert\b|<your\b"
+    r"|\[(?:fill in|insert|TBC)\b|\blorem ipsum\b"
     r"|\bto be (?:defined|decided|determined)\b"
     r"|\[(?:describe|specify|your|placeholder|list|explain)\b[^\]\n]{0,80}\](?![(\[])"
     r"|<(?:file[ _-]?)?path>|<(?:description|placeholder|todo|tbd|file ?name)>"
     r"|\bpath/to/\w",
     re.IGNORECASE,
 )
-_SOFT = (
-    "[describe",
-    "[specify",
-    "[your",
-    "[list",
-    "[explain",
-    "<path",
-    "<file",
-    "<description",
-    "path/to/",
-)
+_UNFILLED = re.compile(r"<fill[ _-]?in\b|\[GAP\b", re.IGNORECASE)
 _TOKEN = re.compile(
     "|".join(start + rest for start, rest in KEY_SHAPES)
     + r"|akia[0-9a-z]{16}|xox[abprs]-[a-z0-9-]{10,100}|glpat-[a-z0-9_-]{20,60}"
@@ -91,86 +81,25 @@ _PLACEHOLDER_STARTS = (
     "<todo",
     "<tbd",
 )
-_MARKERS = frozenset({"tbd", "todo", "fixme", "xxx"})
-_NEGATIONS = frozenset(
-    {"no", "any", "without", "zero", "never", "remaining", "leftover", "neither"}
-)
-_NOUNS = frozenset(
-    {
-        "comment",
-        "comments",
-        "marker",
-        "markers",
-        "item",
-        "items",
-        "list",
-        "lists",
-        "tag",
-        "tags",
-        "entry",
-        "entries",
-        "note",
-        "notes",
-        "placeholder",
-        "placeholders",
-        "app",
-        "application",
-    }
-)
-_JOINING_WORDS = ("or", "and", "nor", "")
-_MARKS = ",;*_()\"'"
-_NEAR = 80
 _CODE_SPAN = re.compile(r"`[^`\n]{1,300}`")
 
 
 def find_placeholder(line: str) -> str | None:
     """Return the first placeholder of a line outside backticks, or None."""
     line = line[:100_000]
-    if not _may_hold_placeholder(line):
+    lowered = line.casefold()
+    if not any(map(lowered.__contains__, _PLACEHOLDER_STARTS)):
         return None
-    line = _CODE_SPAN.sub(" ", line)
-    for match in _PLACEHOLDER.finditer(line):
-        word = match[0]
-        is_marker = word.casefold() in _MARKERS
-        if not is_marker or not _is_mentioned(line, match.start(), match.end()):
-            return word
-    return None
+    shown = _CODE_SPAN.sub(" ", line)
+    found = _UNFILLED.search(shown) or _PLACEHOLDER.search(shown)
+    if found is None:
+        return None
+    return found[0]
 
 
-def _may_hold_placeholder(text: str) -> bool:
-    lowered = text.casefold()
-    return any(map(lowered.__contains__, _PLACEHOLDER_STARTS))
-
-
-def _is_mentioned(line: str, start: int, end: int) -> bool:
-    """Tell whether a marker is only mentioned, as in `no TODO comments remain`.
-
-    It may also be part of a pattern such as `XXX-XXX`.
-    """
-    before = line[max(0, start - _NEAR) : start]
-    after = line[end : end + _NEAR]
-    if after[:1] == "-" and after[1:2].isalnum():
-        return True
-    if before[-1:] == "-" and before[-2:-1].isalnum():
-        return True
-    if after.startswith((" ", "/")):
-        following = after.casefold().replace("/", " ")
-        words = following.split()
-        if words and words[0].strip(_MARKS) in _NOUNS:
-            return True
-    words = before.casefold().split()
-    for word in reversed(words):
-        bare = word.strip(_MARKS)
-        if bare not in _MARKERS and bare not in _JOINING_WORDS:
-            return bare in _NEGATIONS
-    return False
-
-
-def is_soft(placeholder: str) -> bool:
-    """Tell whether a placeholder may be intended: then it counts only if nobody asked
-    for it.
-    """
-    return placeholder.casefold().startswith(_SOFT)
+def is_unfilled(text: str) -> bool:
+    """Tell whether a text has a part of a template that nobody filled in."""
+    return _UNFILLED.search(text) is not None
 
 
 def is_sample_path(path: str) -> bool:

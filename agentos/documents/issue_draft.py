@@ -11,11 +11,18 @@ from dataclasses import dataclass
 
 from agentos.documents import cutoff
 from agentos.documents.cutoff import Cut
-from agentos.documents.echoes import find_delimiter, find_order
+from agentos.documents.echoes import find_delimiter, is_copy
 from agentos.documents.findings import Finding, quality_finding
 from agentos.documents.headings import Topic, plain, topic_of
-from agentos.documents.markdown import Line, Section, scan_rows, sections, split_lines
-from agentos.documents.revisions import check_whole, has_shrunk
+from agentos.documents.markdown import (
+    Line,
+    Section,
+    prose_rows,
+    scan_rows,
+    sections,
+    split_lines,
+)
+from agentos.documents.revisions import compare_section, compare_whole
 from agentos.documents.wrapping import find_document
 
 _ECHOES = (
@@ -57,6 +64,11 @@ class IssueDraft:
             if plain(section.title) == title:
                 return section.line
         return self.last_line
+
+    def text_of(self, line: int) -> str:
+        """Return the text of a line."""
+        first = self.lines[0].number
+        return self.lines[line - first].text
 
     def section_of(self, line: int) -> str:
         """Return the title of the section that a line belongs to."""
@@ -125,7 +137,10 @@ def find_echo(draft: IssueDraft, brief: str) -> Cut | None:
             continue
         return section.line, "a copy of the brief or the prompt follows the issue"
     last = draft.sections[-1]
-    return find_order(last.body, brief, "the brief", "the issue")
+    for line, rows in prose_rows(last.body).items():
+        if is_copy(rows, brief):
+            return line, "a copy of the brief follows the issue"
+    return None
 
 
 def _new_topics(found: Sequence[Section]) -> list[int]:
@@ -141,7 +156,7 @@ def _new_topics(found: Sequence[Section]) -> list[int]:
 
 
 def check_lost(draft: IssueDraft, previous: IssueDraft) -> Iterator[Finding]:
-    """Yield a finding for each section that a revision lost or shortened."""
+    """Yield a finding for each section that a revision lost, a hint if it shrank."""
     now = draft.sizes()
     before = previous.sizes()
     lines_before = 0
@@ -152,15 +167,13 @@ def check_lost(draft: IssueDraft, previous: IssueDraft) -> Iterator[Finding]:
         slug = slug[:60]
         if name in now:
             line, left = now[name]
-            if has_shrunk(left, size):
-                text = f"the section {title!r} shrank from {size} lines to {left}."
-                yield quality_finding(f"shrunk-section-{slug}", title, line, text)
+            yield from compare_section(slug, title, line, left, size)
         elif size and name not in _ECHOES:
             text = f"the revision lost the section {title!r} of the previous draft."
             line = draft.last_line
             yield quality_finding(f"lost-section-{slug}", title, line, text)
     lines = sum(size for _, size in now.values())
-    yield from check_whole(
+    yield from compare_whole(
         lines,
         lines_before,
         len(draft.text),

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from agentos.documents.brief import Brief
 from agentos.documents.findings import (
     Category,
     Finding,
+    Findings,
     Tier,
     quality_finding,
     without_repeats,
 )
-from agentos.documents.hazards import find_placeholders, find_secrets, is_soft
+from agentos.documents.hazards import find_placeholders, find_secrets, is_unfilled
+from agentos.documents.hints import compare, find_matches, hint, quote
 from agentos.documents.issue import Issue, parse_issue
 from agentos.documents.issue_draft import (
     IssueDraft,
@@ -26,11 +27,9 @@ from agentos.documents.ledger import Ledger
 from agentos.documents.markdown import end_of_heading, scan, split_lines
 from agentos.documents.review_log import append_log
 from agentos.documents.verdict import CoverageRow
-from agentos.documents.words import WordIndex, keywords, normalize, share
+from agentos.documents.words import normalize
 
 MAX_BYTES = 400_000
-_MIN_SHARED = 0.6
-_MAX_FUZZY_LOOKUPS = 200
 
 
 def check_issue_spec(
@@ -45,7 +44,7 @@ def check_issue_spec(
         issue = replace(parse_issue(draft.inner), text=issue.text)
     findings = [
         *_check_parts(issue, draft),
-        *_check_wishes(issue, brief, draft),
+        *_compare_wishes(issue, brief, draft),
         *_check_hazards(issue, brief, draft),
         *_check_whole(draft, brief),
     ]
@@ -57,38 +56,30 @@ def check_issue_spec(
 
 def wish_coverage(issue: Issue, brief: Brief) -> tuple[CoverageRow, ...]:
     """Return each wish and constraint of the brief with what covers it in the issue."""
-    names = []
-    texts = []
-    for number, criterion in enumerate(issue.criteria, 1):
-        names.append(f"AC{number}")
-        texts.append(criterion)
-    for number, requirement in enumerate(issue.requirements, 1):
-        names.append(f"R{number}")
-        texts.append(requirement.text)
-    index = WordIndex(texts)
+    demands = _demands(issue)
+    names = list(demands)
     wishes = brief.wishes + brief.constraints
     rows = []
-    for number, wish in enumerate(wishes, 1):
-        found = index.exact(wish)
-        if found is None and number <= _MAX_FUZZY_LOOKUPS:
-            found = _find_similar(index, wish)
+    matches = find_matches(wishes, tuple(demands.values()))
+    for number, (wish, match) in enumerate(zip(wishes, matches, strict=True), 1):
         covering: tuple[str, ...] = ()
-        if found is not None:
-            covering = (names[found],)
+        if match is not None:
+            covering = (names[match],)
         rows.append(CoverageRow(f"W{number}", wish, covering, bool(covering)))
     return tuple(rows)
 
 
-def _find_similar(index: WordIndex, wish: str) -> int | None:
-    nearest = index.nearest(wish)
-    if not nearest:
-        return None
-    found = nearest[0]
-    shared = share(keywords(wish), index.words[found])
-    return found if shared >= _MIN_SHARED else None
+def _demands(issue: Issue) -> dict[str, str]:
+    """Return criteria and requirements by their short names."""
+    found = {}
+    for number, criterion in enumerate(issue.criteria, 1):
+        found[f"AC{number}"] = criterion
+    for number, requirement in enumerate(issue.requirements, 1):
+        found[f"R{number}"] = requirement.text
+    return found
 
 
-def _check_parts(issue: Issue, draft: IssueDraft) -> Iterator[Finding]:
+def _check_parts(issue: Issue, draft: IssueDraft) -> Findings:
     parts = (
         ("title", issue.title, "a title"),
         ("user-story", issue.user_story, "a user story"),
@@ -100,7 +91,12 @@ def _check_parts(issue: Issue, draft: IssueDraft) -> Iterator[Finding]:
         if not value:
             line = 1 if id == "title" else draft.last_line
             noun = id.replace("-", " ")
-            yield quality_finding(f"no-{id}", name, line, f"the issue has no {noun}.")
+            yield quality_finding(
+                f"no-{id}",
+                name,
+                line,
+                f"the issue has no {noun}.",
+            )
     if len(issue.text) > MAX_BYTES:
         line = issue.text.count("\n", 0, MAX_BYTES) + 1
         yield quality_finding(
@@ -108,33 +104,39 @@ def _check_parts(issue: Issue, draft: IssueDraft) -> Iterator[Finding]:
         )
 
 
-def _check_wishes(issue: Issue, brief: Brief, draft: IssueDraft) -> Iterator[Finding]:
-    for row in wish_coverage(issue, brief):
-        if not row.covered:
-            wish = row.text[:160]
-            text = f"nothing in the issue covers this wish of the brief: {wish}"
-            yield quality_finding(
-                f"wish-{row.requirement}",
-                "Requirements",
-                draft.line_of("requirements"),
-                text,
-            )
+def _compare_wishes(issue: Issue, brief: Brief, draft: IssueDraft) -> Findings:
+    wishes = brief.wishes + brief.constraints
+    demands = tuple(_demands(issue).values())
+    line = draft.line_of("requirements")
+    answers = brief.questions
+    for number, question in compare(wishes, demands, "brief", "issue", answers):
+        yield hint(
+            f"wish-W{number}",
+            "Requirements",
+            line,
+            question,
+        )
 
 
-def _check_hazards(issue: Issue, brief: Brief, draft: IssueDraft) -> Iterator[Finding]:
+def _check_hazards(issue: Issue, brief: Brief, draft: IssueDraft) -> Findings:
+    asked = brief.text.casefold()
     for line, word in find_placeholders(draft.lines):
-        if is_soft(word) and word in brief.text:
-            continue
         section = draft.section_of(line)[:80]
         # The id has no line number, because it must survive a revision that moves it.
         words = normalize(f"{section} {word}").split()
         name = "-".join(words) or "mark"
-        yield quality_finding(
-            f"placeholder-{name}",
-            section,
-            line,
-            f"the placeholder {word!r} was left in.",
-        )
+        if is_unfilled(word):
+            text = f"the template's {word!r} was not filled in."
+            yield quality_finding(
+                f"unfilled-{name}",
+                section,
+                line,
+                text,
+            )
+        elif word.casefold() not in asked:
+            row = draft.text_of(line)
+            text = f"{word!r} stands in {quote(row)}. Was something left open?"
+            yield hint(f"placeholder-{name}", section, line, text)
     found = find_secrets(issue.text)
     if found:
         line = issue.text.count("\n", 0, found[0][0]) + 1
@@ -144,18 +146,17 @@ def _check_hazards(issue: Issue, brief: Brief, draft: IssueDraft) -> Iterator[Fi
         yield Finding("secret", Tier.BLOCKING, Category.SECURITY, "", text)
 
 
-def _check_whole(draft: IssueDraft, brief: Brief) -> Iterator[Finding]:
+def _check_whole(draft: IssueDraft, brief: Brief) -> Findings:
     cut = find_cut(draft)
     if cut:
-        yield quality_finding(
-            "truncated", "", cut[0], f"the issue is cut off: {cut[1]}."
-        )
+        line, why = cut
+        text = f"the issue is cut off: {why}."
+        yield quality_finding("truncated", "", line, text)
     echo = find_echo(draft, brief.text)
     if echo:
-        text = (
-            f"{echo[1]}; it is no part of the issue. End the document before this line."
-        )
-        yield quality_finding("echo", "", echo[0], text)
+        line, what = echo
+        row = draft.text_of(line)
+        yield hint("echo", "", line, f"{what}: {quote(row)}. Does it belong there?")
 
 
 def finalize_issue(

@@ -1,10 +1,11 @@
-"""Compare a revision with the previous draft: it must not lose anything."""
+"""Tell a reviewer when a revision shrank or grew a lot."""
 
 from __future__ import annotations
 
-from agentos.documents.findings import Category, Finding, Findings, Tier
+from agentos.documents.findings import Findings
+from agentos.documents.hints import hint
 
-LONG_SECTION = 10
+_LONG_SECTION = 10
 _LONG_DOCUMENT = 40
 _KEPT_OF_SECTION = 0.5
 _KEPT_OF_WHOLE = 0.6
@@ -12,24 +13,31 @@ _MAX_GROWTH = 2
 _LARGE = 20_000
 
 
-def has_shrunk(lines: int, before: int) -> bool:
-    """Tell whether a long section lost more than half of its lines."""
-    return before > LONG_SECTION and lines < before * _KEPT_OF_SECTION
+def compare_section(
+    name: str, section: str, line: int, lines: int, before: int
+) -> Findings:
+    """Yield a hint if a long section lost more than half of its lines."""
+    if before > _LONG_SECTION and lines < before * _KEPT_OF_SECTION:
+        text = (
+            f"section {section[:80]!r} had {before} lines and has {lines}. Is anything"
+            " lost that no finding is about?"
+        )
+        yield hint(f"shrunk-section-{name}", section, line, text)
 
 
-def check_whole(
+def compare_whole(
     lines: int, before: int, size: int, size_before: int, last_line: int
 ) -> Findings:
-    """Yield a finding if a whole document shrank or grew too much."""
+    """Yield a hint if a whole document shrank or grew a lot."""
     if before > _LONG_DOCUMENT and lines < before * _KEPT_OF_WHOLE:
         text = (
-            f"Line {last_line}: the revision ends here with {lines} lines; the previous"
-            f" draft had {before}. Keep everything that no finding is about."
+            f"the previous draft had {before} lines, this one has {lines}. Is anything"
+            " lost that no finding is about?"
         )
-        yield Finding("shrunk", Tier.HIGH, Category.QUALITY, "", text)
+        yield hint("shrunk", "", last_line, text)
     if size > _LARGE and size > _MAX_GROWTH * size_before:
         text = (
-            f"Line {last_line}: the revision grew from {size_before} to {size}"
-            " characters; resolve the findings without adding what nobody asked for."
+            f"the revision grew from {size_before} to {size} characters. Did a finding"
+            " ask for what was added?"
         )
-        yield Finding("grown", Tier.SUGGESTION, Category.QUALITY, "", text)
+        yield hint("grown", "", last_line, text)

@@ -53,7 +53,7 @@ def test_a_wish_that_nothing_takes_up_is_told() -> None:
     shorter = ISSUE.replace("2. Scan a label\n", "").replace(
         "- [ ] Scanning a label selects its item\n", ""
     )
-    assert "wish-W2" in ids(shorter)
+    assert "hint-wish-W2" in ids(shorter)
 
 
 def test_missing_parts_are_told() -> None:
@@ -70,7 +70,7 @@ def test_every_finding_names_a_line() -> None:
         + "\n```\nopen"
     )
     found = check_issue_spec(parse_issue(broken), BRIEF, parse_issue(LONG))
-    assert {"truncated", "lost-section-objective", "shrunk"} <= {
+    assert {"truncated", "lost-section-objective", "hint-shrunk"} <= {
         finding.id for finding in found
     }
     lines = [finding.text.partition(":")[0].removeprefix("Line ") for finding in found]
@@ -82,18 +82,22 @@ def test_a_revision_that_loses_a_section_is_told() -> None:
     shorter = LONG.replace(
         "".join(f"- Scan label {n} of a sheet\n" for n in range(9, 50)), ""
     )
-    assert ids(ISSUE, previous=LONG) == {"lost-section-testing-notes", "shrunk"}
-    assert ids(shorter, previous=LONG) == {"shrunk-section-testing-notes", "shrunk"}
+    assert ids(ISSUE, previous=LONG) == {"lost-section-testing-notes", "hint-shrunk"}
+    assert ids(shorter, previous=LONG) == {
+        "hint-shrunk-section-testing-notes",
+        "hint-shrunk",
+    }
 
 
 def test_a_revision_that_swells_is_told() -> None:
-    assert ids(ISSUE + "\n## Notes\n\n" + "word " * 5000, previous=ISSUE) == {"grown"}
+    assert ids(ISSUE + "\n## Notes\n\n" + "word " * 5000, previous=ISSUE) == {
+        "hint-grown"
+    }
 
 
 def test_an_echo_of_the_prompt_is_told() -> None:
-    assert ids(ISSUE + "\n## Original Brief\n\nNumbers are wrong.\n") == {"echo"}
-    assert ids(ISSUE + "\nReturn only the Markdown.\n") == {"echo"}
-    assert ids(ISSUE + "\nBRIEF>>>\n") == {"echo"}
+    assert ids(ISSUE + "\n## Original Brief\n\nNumbers are wrong.\n") == {"hint-echo"}
+    assert ids(ISSUE + "\nBRIEF>>>\n") == {"hint-echo"}
 
 
 def test_a_part_called_instructions_is_no_echo_when_the_issue_goes_on() -> None:
@@ -111,7 +115,7 @@ def test_a_placeholder_keeps_its_id_when_lines_move() -> None:
     moved = flawed.replace("\n\n", "\n\n\n").replace(
         "The limit is", "Some words more.\n\nThe limit is"
     )
-    assert ids(flawed) == ids(moved) == {"placeholder-notes-tbd"}
+    assert ids(flawed) == ids(moved) == {"hint-placeholder-notes-tbd"}
 
 
 def test_a_cut_off_issue_is_told() -> None:

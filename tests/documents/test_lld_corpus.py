@@ -86,12 +86,72 @@ def test_a_placeholder_that_the_issue_asks_for_may_stand() -> None:
     assert check_lld(parse_lld(text), source, None) == ()
 
 
+WITHOUT_SECOND = (
+    BASE.replace("2. A crate that has a label is not printed again\n", "")
+    .replace("3. An empty", "2. An empty")
+    .replace("| 030 | R3 |", "| 030 | R2 |")
+    .replace("R1, R3", "R1")
+)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "- [x] Is a crate that has a label printed again? **Answer:** Yes, each time.",
+        "- [x] What of the old labels? **Answer:** Criterion 2 is withdrawn.",
+        "- [x] What of AC-2? **Answer:** Drop it.",
+    ],
+)
+def test_a_criterion_that_an_answer_changed_is_not_demanded(answer: str) -> None:
+    design = parse_lld(WITHOUT_SECOND)
+    (asked,) = check_lld(design, SOURCE, None)
+    assert asked.id == "hint-criterion-2"
+    source = parse_issue(f"{ISSUE}\n## Open Questions\n\n{answer}\n")
+    assert check_lld(design, source, None) == ()
+
+
+def test_a_hint_puts_two_texts_side_by_side() -> None:
+    (asked,) = check_lld(parse_lld(WITHOUT_SECOND), SOURCE, None)
+    assert asked.tier is Tier.SUGGESTION
+    assert asked.text.endswith(
+        "the issue says: 'A crate that has a label is not printed again'. Nearest in the"
+        " design: 'Every scanned crate gets one label within 3 seconds'. Is it taken up?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        ("`depot/queue.py` | Test | New queue", set()),
+        ("`depot/queue.py` | Test | The queue", {"absent-path-depot/queue.py"}),
+        ("`depot/queue.py` |  | The queue", {"absent-path-depot/queue.py"}),
+        ("`depot/crates.py` | Source | Add a lock", set()),
+        ("`depot/crates.py` | Modify (add a lock) | x", set()),
+        ("`depot/queue.py` | Modify (add a lock) | x", {"absent-path-depot/queue.py"}),
+        ("`depot/queue.py` | New/Modify | x", set()),
+        ("`depot/crates.py` → `depot/boxes.py` | Rename | x", set()),
+        (
+            "`depot/a.py` → `depot/b.py` | Rename | x",
+            {"absent-path-depot/a.py", "absent-path-depot/b.py"},
+        ),
+        ("depot/crates.py, README.md | Modify | x", set()),
+        ("`Label` in `depot/crates.py:12-20` | Modify | x", set()),
+        ("`depot` | Add | more modules", set()),
+    ],
+)
+def test_a_path_exists_or_is_declared_as_new(row: str, expected: set[str]) -> None:
+    text = BASE.replace(
+        "`depot/scanner.py` | Modify | Hand each scan to the printer", row
+    )
+    assert ids(text, tree=Files()) == expected
+
+
 def test_a_missing_path_that_the_issue_names_is_only_remarked() -> None:
     source = parse_issue(ISSUE + "\n## Files\n\n- `depot/reader.py` (modify)\n")
     text = BASE.replace("`depot/scanner.py` |", "`depot/reader.py` |")
     found = check_lld(parse_lld(text), source, None, Files())
     assert [(finding.id, finding.tier) for finding in found] == [
-        ("absent-paths", Tier.SUGGESTION)
+        ("hint-absent-paths", Tier.SUGGESTION)
     ]
 
 

@@ -64,11 +64,11 @@ def test_a_complete_design_passes_the_rules() -> None:
         (
             "2. A forecast that cannot be fetched does not stop the watch\n",
             "",
-            "criterion-2-absent",
+            "hint-criterion-2",
         ),
-        ("The forecast is wrong.", "TBD", "placeholder-11"),
-        ("The forecast is wrong.", "Somebody will <fill in> this", "placeholder-11"),
-        ("The forecast is wrong.", "Found: ___", "placeholder-11"),
+        ("The forecast is wrong.", "TBD", "hint-placeholder-11"),
+        ("The forecast is wrong.", "Somebody will <fill in> this", "unfilled-11"),
+        ("The forecast is wrong.", "Found: ___", "hint-placeholder-11"),
         ("| forecast of 31 cm |", "|", "table-10"),
         ("| 020 |", "| 010 |", "scenario-id-010"),
         ("`tide/watch.py`", "`/etc/passwd`", "path-1"),
@@ -176,6 +176,19 @@ def test_a_status_line_is_added_where_there_was_none() -> None:
         status_of(parse_lld(final(LLD.replace("* **Status:** Draft\n", ""))))
         == "APPROVED"
     )
+
+
+@pytest.mark.parametrize(
+    "heading", ["# 1. Context & Goal", "### 1. Overview and Goal", "## Context"]
+)
+def test_the_status_is_set_however_section_1_is_written(heading: str) -> None:
+    level, _, _ = heading.partition(" ")
+    text = LLD
+    if level != "##":
+        text = text.replace("\n### ", "\n##### ").replace("\n## ", f"\n{level} ")
+    text = text.replace(f"{level} 1. Context & Goal", heading)
+    assert parse_lld(text).sections[1].number == "1"
+    assert status_of(parse_lld(final(text))) == "APPROVED"
 
 
 def test_a_design_without_reviews_says_so() -> None:

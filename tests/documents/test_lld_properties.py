@@ -193,9 +193,11 @@ HARMFUL: dict[str, Callable[[str], str]] = {
     "empty-section-5": lambda text: edit(
         (section(5, text), "## 5. Data & Fixtures\n\n"), base=text
     ),
-    "no-status": lambda text: edit(("* **Status:** Draft\n", ""), base=text),
-    "placeholder-7": lambda text: edit(
+    "hint-placeholder-7": lambda text: edit(
         ("readable by the depot user alone", "TBD"), base=text
+    ),
+    "unfilled-7": lambda text: edit(
+        ("readable by the depot user alone", "<fill in: by whom>"), base=text
     ),
     "no-rationale-where-labels-wait": lambda text: edit(
         ("| A power cut must not lose one |", "|  |"), base=text
@@ -208,10 +210,10 @@ HARMFUL: dict[str, Callable[[str], str]] = {
         ("`depot/labels.py` | Add", "`../labels.py` | Add"), base=text
     ),
     "lost-section-2.5": lambda text: edit(("### 2.5 Logic Flow", "Flow:"), base=text),
-    "criterion-2-absent": lambda text: edit(
+    "hint-criterion-2": lambda text: edit(
         ("A crate that has a label is not printed again", "Fast"), base=text
     ),
-    "folder-path-depto/labels.py": lambda text: edit(
+    "hint-folder-path-depto/labels.py": lambda text: edit(
         ("`depot/labels.py` | Add", "`depto/labels.py` | Add"), base=text
     ),
 }

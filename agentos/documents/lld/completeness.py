@@ -1,17 +1,16 @@
-"""Check that a design is complete and holds nothing but the design."""
+"""Tell whether a design is complete, and where something else follows it."""
 
 from __future__ import annotations
 
 from agentos.documents import cutoff
 from agentos.documents.cutoff import Cut
-from agentos.documents.echoes import find_delimiter, find_order, is_copy
+from agentos.documents.echoes import find_delimiter, is_copy
 from agentos.documents.findings import Findings, quality_finding
 from agentos.documents.headings import plain
 from agentos.documents.issue import Issue
 from agentos.documents.lld.model import Lld
 from agentos.documents.lld.titles import SECTION_TITLES, read_label
-from agentos.documents.markdown import Lines
-from agentos.documents.revisions import check_whole, has_shrunk
+from agentos.documents.revisions import compare_section, compare_whole
 
 _LAST_MISSING = 2
 
@@ -40,7 +39,7 @@ def last_line(lld: Lld) -> int:
 
 
 def check_revision(lld: Lld, previous: Lld) -> Findings:
-    """Yield a finding for everything that a revision lost."""
+    """Yield a finding for each section that a revision lost, a hint if it shrank."""
     last = last_line(lld)
     names = {_name(section.title) for section in lld.subsections.values()}
     for dotted, section in previous.subsections.items():
@@ -55,19 +54,18 @@ def check_revision(lld: Lld, previous: Lld) -> Findings:
             line = whole.line
         title = section.title[:120]
         text = f"the revision lost subsection {title!r} of the previous draft."
-        yield quality_finding(f"lost-section-{dotted}", dotted, line, text)
+        yield quality_finding(
+            f"lost-section-{dotted}",
+            dotted,
+            line,
+            text,
+        )
     for name, before in previous.sections.items():
         now = lld.sections.get(name)
-        if now is None:
-            continue
-        if not has_shrunk(now.size, before.size):
-            continue
-        text = (
-            f"section {name} shrank from {before.size} lines to {now.size}; keep"
-            " everything that no finding is about."
-        )
-        yield quality_finding(f"shrunk-section-{name}", str(name), now.line, text)
-    yield from check_whole(
+        if now is not None:
+            number = str(name)
+            yield from compare_section(number, number, now.line, now.size, before.size)
+    yield from compare_whole(
         _size(lld),
         _size(previous),
         len(lld.text),
@@ -85,18 +83,8 @@ def _name(title: str) -> str:
     return plain(label.rest)
 
 
-def check_echo(lld: Lld, issue: Issue) -> Findings:
-    """Yield a finding when a copy of the prompt or the issue follows the design."""
-    found = _find_echo(lld, issue)
-    if found:
-        line, what = found
-        text = (
-            f"{what}; it is no part of the design. End the document before this line."
-        )
-        yield quality_finding("echo", "", line, text)
-
-
-def _find_echo(lld: Lld, issue: Issue) -> Cut | None:
+def find_echo(lld: Lld, issue: Issue) -> Cut | None:
+    """Return where text follows the design that seems to be no part of it, or None."""
     if lld.trailing:
         what = "other text"
         rows = lld.trailing.split("\n")
@@ -116,19 +104,4 @@ def _find_echo(lld: Lld, issue: Issue) -> Cut | None:
         rows.insert(0, part.title)
         if is_copy(rows, issue.text):
             return part.line, "a copy of the issue follows the design"
-    body = last.parts[-1].body
-    tail = _after_lists(body)
-    source = ""
-    # Without a list before it, the text is the section itself, which may quote the issue.
-    if len(tail) < len(body):
-        source = issue.text
-    return find_order(tail, source, "the issue", "the design")
-
-
-def _after_lists(lines: Lines) -> Lines:
-    """Return the lines after the last list or table."""
-    start = 0
-    for index, line in enumerate(lines, 1):
-        if line.depth or line.is_row:
-            start = index
-    return lines[start:]
+    return None

@@ -1,17 +1,16 @@
-"""Read the sections of a design: files, decisions, requirements, risks, checklists."""
+"""Read the sections of a design: files, decisions, risks, checklists."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
 
-from agentos.documents.headings import plain, split_label
+from agentos.documents.headings import change_type, plain, split_label
 from agentos.documents.issue import Question
 from agentos.documents.lld.model import (
     DeclaredFile,
     DoneItem,
     LldDecision,
-    LldRequirement,
     LldRisk,
     LldSection,
 )
@@ -19,20 +18,11 @@ from agentos.documents.markdown import Section, items
 from agentos.documents.tables import Table, tables
 from agentos.documents.words import code_spans
 
-_PREFIXES = {
-    "": "R",
-    "R": "R",
-    "REQ": "R",
-    "REQUIREMENT": "R",
-    "FR": "FR",
-    "NFR": "NFR",
-    "AC": "AC",
-}
-_ID = re.compile(r"([A-Za-z]*)[-_ ]*([0-9]{1,7})")
-_OWN_ID = re.compile(
-    r"[*`\[( ]*([A-Za-z]+[-_ ]*[0-9]{1,7})"
-    r"(?=[*`)\]]|[:.\-—\u2013]| [*`)\] ]*[:.\-—\u2013])"
-)
+_PLACE = re.compile(r"(?:::.*|:\d[\d,:-]*)\Z", re.DOTALL)
+_BETWEEN = re.compile(r"<br ?/?>|[,;]\s+| and | ?(?:->|→) ?")
+_FILE = ("file", "path")
+_CHANGE = ("change", "type", "action", "status")
+_DESCRIPTION = ("descr", "purpose", "what", "why", "note")
 _RISK = ("risk", "impact", "likelihood", "mitigation")
 _STATES = (
     "draft",
@@ -87,30 +77,71 @@ def _table_status(table: Table) -> str:
 
 
 def read_files(section: LldSection) -> tuple[DeclaredFile, ...]:
-    """Return the declared files, one for each path in backticks."""
+    """Return the declared files, one for each path in the tables."""
     found = []
     for table in tables(section.lines):
-        if table.column("file", "path") is None:
+        if table.column(*_FILE) is None:
             continue
         for line, row in table.numbered_rows():
-            change = table.cell(row, "change", "type", "action")
-            description = table.cell(row, "descr", "purpose")
-            for path in _paths(table.cell(row, "file", "path")):
+            change = table.cell(row, *_CHANGE)
+            description = table.cell(row, *_DESCRIPTION)
+            cell = table.cell(row, *_FILE)
+            for path in _paths(cell):
                 file = DeclaredFile(path, change, description, line)
                 found.append(file)
     return tuple(found)
 
 
+def read_listed_files(section: LldSection) -> tuple[DeclaredFile, ...]:
+    """Return the files of a list such as ``- `shelf/loans.py` (modify): the lock``."""
+    found = []
+    for item in items(section.lines):
+        spans = code_spans(item.text)
+        paths = list(filter(_is_file_name, spans))
+        if not paths:
+            continue
+        path = paths[0]
+        before, _, after = item.text.partition(f"`{path}`")
+        description = after.strip(" ():*-\u2013—")
+        first, _, _ = description.partition(" ")
+        change = change_type(before or first, description)
+        file = DeclaredFile(
+            path=_PLACE.sub("", path),
+            change=change,
+            description=description,
+            line=item.line,
+        )
+        found.append(file)
+    return tuple(found)
+
+
 def _paths(cell: str) -> list[str]:
-    """Return the paths in backticks, else the whole cell as a path."""
-    spans = map(str.strip, code_spans(cell))
-    paths = list(filter(None, spans))
-    if paths:
-        return paths
-    bare = cell.replace("**", "").strip("` ")
-    if not bare:
-        return []
-    return [bare]
+    """Return the paths in backticks, else those between commas."""
+    stripped = map(str.strip, code_spans(cell))
+    spans = list(stripped)
+    paths = list(filter(_is_file_name, spans))
+    if spans and not paths:
+        paths = spans
+    if not spans:
+        text = cell.replace("**", "")
+        bare, _, _ = text.partition(" (")
+        paths = _BETWEEN.split(bare)
+    found = []
+    for path in paths:
+        bare = path.strip("` ")
+        bare = _PLACE.sub("", bare)
+        if bare:
+            found.append(bare)
+    return found
+
+
+def _is_file_name(span: str) -> bool:
+    """Tell whether code in a cell names a file, and not a function in one."""
+    if "(" in span:
+        return False
+    if "/" in span or "." in span:
+        return True
+    return span.isupper() or span in ("Makefile", "Dockerfile")
 
 
 def read_decisions(section: LldSection) -> tuple[LldDecision, ...]:
@@ -125,7 +156,8 @@ def read_decisions(section: LldSection) -> tuple[LldDecision, ...]:
             for column in columns:
                 cell = "" if column is None else row[column]
                 cells.append(cell)
-            found.append(LldDecision(*cells, line=line))
+            decision = LldDecision(*cells, line=line)
+            found.append(decision)
     return tuple(found)
 
 
@@ -151,77 +183,6 @@ def _decision_columns(table: Table) -> tuple[int | None, ...] | None:
     return subject, options, choice, reason
 
 
-def read_requirements(section: LldSection) -> tuple[LldRequirement, ...]:
-    """Return numbered items and items with an id, else rows with ids, else all items.
-
-    An item that names its own id keeps it; the others are counted from 1.
-    """
-    listed = items(section.lines)
-    chosen = [item for item in listed if item.is_ordered or split_id(item.text)[0]]
-    if not chosen:
-        rows = tuple(_requirement_rows(section))
-        if rows:
-            return rows
-        chosen = list(listed)
-    found: list[LldRequirement] = []
-    for item in chosen:
-        id, text = split_id(item.text)
-        if not id:
-            id = f"R{len(found) + 1}"
-        if text:
-            requirement = LldRequirement(id, text, line=item.line)
-            found.append(requirement)
-    return tuple(found)
-
-
-def _requirement_rows(section: LldSection) -> Iterator[LldRequirement]:
-    for table in tables(section.lines):
-        id_column = table.column("id", "#", "req", "no")
-        text_column = _text_column(table, id_column)
-        if id_column is None:
-            continue
-        if text_column is None:
-            continue
-        for line, row in table.numbered_rows():
-            id = row[id_column]
-            text = row[text_column]
-            if text:
-                own = requirement_id(id) or id.strip("`* ")
-                yield LldRequirement(own, text, line=line)
-
-
-def _text_column(table: Table, id_column: int | None) -> int | None:
-    for name in ("requirement", "description", "text"):
-        column = table.column(name)
-        if column not in (None, id_column):
-            return column
-    return None
-
-
-def requirement_id(token: str) -> str:
-    """Return `R3` for `R3`, `REQ-003`, `#3` or `3`, `FR2` for `FR-2`, else nothing."""
-    found = _ID.fullmatch(token.strip("`*#()[]:. \t"))
-    if found is None:
-        return ""
-    letters, digits = found.groups()
-    prefix = _PREFIXES.get(letters.upper())
-    if prefix is None:
-        return ""
-    return f"{prefix}{int(digits)}"
-
-
-def split_id(text: str) -> tuple[str, str]:
-    """Split an item that begins with its own id, such as `**REQ-1:** text`."""
-    found = _OWN_ID.match(text)
-    if found is None:
-        return "", text
-    own = requirement_id(found[1])
-    if not own:
-        return "", text
-    after = text[found.end() :].lstrip("*`)] ")
-    return own, after.lstrip(":-.—\u2013*` ").strip()
-
-
 def read_risks(section: LldSection) -> tuple[LldRisk, ...]:
     """Return the rows of the risk table."""
     found = []
@@ -230,7 +191,8 @@ def read_risks(section: LldSection) -> tuple[LldRisk, ...]:
             continue
         for line, row in table.numbered_rows():
             cells = [table.cell(row, name) for name in _RISK]
-            found.append(LldRisk(*cells, line=line))
+            risk = LldRisk(*cells, line=line)
+            found.append(risk)
     return tuple(found)
 
 
@@ -243,8 +205,12 @@ def read_done(section: LldSection) -> tuple[DoneItem, ...]:
             group = ""
         for item in items(part.body):
             if item.text:
-                is_checked = bool(item.is_checked)
-                done = DoneItem(item.text, group, is_checked, line=item.line)
+                done = DoneItem(
+                    text=item.text,
+                    group=group,
+                    is_checked=bool(item.is_checked),
+                    line=item.line,
+                )
                 found.append(done)
     return tuple(found)
 
@@ -267,7 +233,8 @@ def _questions(part: Section) -> Iterator[Question]:
         found = _ANSWER.search(text, 1)
         if found:
             start = found.start()
-            _, _, answer = text[start:].strip("* ").partition(":")
+            rest = text[start:].strip("* ")
+            _, _, answer = rest.partition(":")
             text = text[:start].strip()
         answer = answer.strip("* ")
         if item.is_checked and not answer:

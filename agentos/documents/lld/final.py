@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from agentos.documents.headings import plain, split_label
 from agentos.documents.ledger import Ledger
-from agentos.documents.lld.bold import promote_bold
 from agentos.documents.lld.model import Lld
-from agentos.documents.markdown import Section, scan, sections, split_lines
+from agentos.documents.lld.parse import parse_lld
+from agentos.documents.markdown import Section, split_lines
 from agentos.documents.provenance import SKELETON_STATUS, is_by_rules
 from agentos.documents.review_log import append_log
 from agentos.documents.tables import render_row, split_row
@@ -79,13 +79,12 @@ def _set_context(text: str, values: dict[str, str]) -> str:
 
 
 def _find_context(text: str) -> Section | None:
-    lines = promote_bold(scan(text))
-    for section in sections(lines):
-        if section.level != 2:
-            continue
-        if plain(section.title) == "context goal":
-            return section
-    return None
+    lld = parse_lld(text)
+    context = lld.sections.get(1)
+    if context is None:
+        return None
+    head, *_ = context.parts
+    return head
 
 
 def _render_label(name: str, value: str) -> str:

@@ -10,6 +10,9 @@ from agentos.documents.lld.log import ReviewLog
 from agentos.documents.markdown import Form, Line, LineKind, Lines, Sections
 from agentos.documents.tables import split_row
 
+Places = tuple[tuple[int, int], ...]
+"""Section number and line of what is malformed."""
+
 
 @dataclass(frozen=True, slots=True)
 class LldSection:
@@ -152,8 +155,16 @@ class Lld:
     text: str = field(repr=False, compare=False)
     lines: Lines = field(repr=False, compare=False)
     trailing_line: int = field(compare=False)
-    ragged_tables: tuple[tuple[int, int], ...] = field(compare=False)
-    """Section number and line of every malformed table row."""
+    ragged_tables: Places = field(compare=False)
+    """Rows that do not fit the header of their table."""
+    broken_tables: Places = field(compare=False)
+    """Rules of tables that do not fit their header, so that there is no table."""
     repeated_lines: tuple[int, ...] = field(compare=False)
     open_fence: int = field(compare=False)
     """The line of an unclosed fence around the whole design, else 0."""
+
+    def row(self, line: int) -> str:
+        """Return the text of a line."""
+        first = self.lines[0].number
+        index = line - first
+        return self.lines[index].text

@@ -8,17 +8,19 @@ from types import MappingProxyType
 
 from agentos.documents.headings import split_label, split_number
 from agentos.documents.lld.bold import promote_bold
+from agentos.documents.lld.citations import KnownIds
 from agentos.documents.lld.contents import (
     read_decisions,
     read_done,
     read_files,
+    read_listed_files,
     read_questions,
-    read_requirements,
     read_risks,
     read_status,
 )
 from agentos.documents.lld.log import read_log
 from agentos.documents.lld.model import MISSING, Lld, LldSection
+from agentos.documents.lld.requirements import read_requirements
 from agentos.documents.lld.scenarios import read_scenarios
 from agentos.documents.lld.titles import (
     SECTION_TITLES,
@@ -71,10 +73,17 @@ def parse_lld(text: str) -> Lld:
     own = parts[: layout.trailing]
     title, number = _find_title(layout)
     requirements = read_requirements(found.get(3, MISSING))
+    known = KnownIds([requirement.id for requirement in requirements])
+    testing = found.get(10, MISSING)
     scenarios, cites = read_scenarios(
-        subsections.get("10.1") or found.get(10, MISSING),
-        [requirement.id for requirement in requirements],
+        (subsections.get("10.1", MISSING), testing),
+        (found.get(3, MISSING), testing),
+        known,
     )
+    changes = subsections.get("2.1", MISSING)
+    files = read_files(changes) or read_listed_files(changes)
+    if not files:
+        files = read_files(found.get(2, MISSING))
     decisions = read_decisions(subsections.get("2.7", MISSING))
     if not decisions:
         decisions = read_decisions(found.get(2, MISSING))
@@ -92,7 +101,7 @@ def parse_lld(text: str) -> Lld:
         status=read_status(found.get(1, MISSING)),
         sections=MappingProxyType(found),
         subsections=MappingProxyType(subsections),
-        files=read_files(subsections.get("2.1") or found.get(2, MISSING)),
+        files=files,
         decisions=decisions,
         requirements=requirements,
         scenarios=scenarios,
@@ -108,6 +117,7 @@ def parse_lld(text: str) -> Lld:
         lines=lines,
         trailing_line=trailing_line,
         ragged_tables=tuple(_find_ragged_rows(found)),
+        broken_tables=tuple(_find_broken_tables(found)),
         repeated_lines=tuple(parts[index].line for _, index in layout.repeated),
         open_fence=window.open_line,
     )
@@ -429,5 +439,10 @@ def _find_ragged_rows(found: dict[int, LldSection]) -> Iterator[tuple[int, int]]
         for table in tables(section.lines):
             for line in table.ragged:
                 yield number, line
+
+
+def _find_broken_tables(found: dict[int, LldSection]) -> Iterator[tuple[int, int]]:
+    """Yield section and line of each table whose header cannot be read."""
+    for number, section in found.items():
         for line in broken_tables(section.lines):
             yield number, line

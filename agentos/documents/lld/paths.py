@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from enum import Enum, auto
 from pathlib import PurePosixPath
 from typing import Protocol, runtime_checkable
 
@@ -16,11 +17,22 @@ from agentos.documents.findings import (
     quality_finding,
     shorten,
 )
+from agentos.documents.hazards import is_sample_path
+from agentos.documents.hints import hint
 from agentos.documents.lld.model import DeclaredFile
 from agentos.documents.repository_paths import plain_path
 from agentos.state.path_rules import unsafe_path
 
 Files = Sequence[DeclaredFile]
+
+
+class _Kind(Enum):
+    """What a design says about a declared file."""
+
+    ADD = auto()
+    EXISTING = auto()
+    OPEN = auto()
+
 
 _ADDS = ("add", "new", "create")
 _NEEDS = (
@@ -37,6 +49,7 @@ _NEEDS = (
     "move",
 )
 _MAX_FILES = 500
+_WORD = re.compile(r"[a-z]+")
 _PLAIN = re.compile(r"[^*?{}<>]{1,400}")
 _NOT_SLUG = re.compile(r"[^A-Za-z0-9._/-]")
 
@@ -64,11 +77,11 @@ class ListedTree(Tree, Protocol):
 def check_paths(files: Files, tree: Tree | None, issue: str = "") -> Findings:
     """Yield a finding for every declared path that is wrong.
 
-    Without a tree, only the paths themselves are checked. A missing path that should be
-    changed is a fault of the design, unless the issue names it: then no draft can fix
-    it, and all such paths together are one suggestion.
+    Without a tree, only the paths themselves are checked. A missing path that is not to
+    be added is a fault of the design, unless the issue names it: then no draft can fix
+    it, and all such paths together are one hint.
     """
-    seen: dict[str, int] = {}
+    seen: dict[str, DeclaredFile] = {}
     safe: list[DeclaredFile] = []
     unsafe = 0
     for file in files:
@@ -82,46 +95,55 @@ def check_paths(files: Files, tree: Tree | None, issue: str = "") -> Findings:
             )
             continue
         path = plain_path(file.path)
-        if path in seen:
-            text = f"`{shorten(path)}` is declared again; line {seen[path]} has it already."
-            yield _finding("repeated-path", path, file.line, text)
+        if is_sample_path(path):
+            text = f"`{shorten(path)}` stands for a path; name the file."
+            yield _finding(
+                "sample-path",
+                path,
+                file.line,
+                text,
+            )
             continue
-        seen[path] = file.line
-        safe.append(replace(file, path=path))
+        before = seen.setdefault(path, file)
+        if before is file:
+            safe.append(replace(file, path=path))
+        elif _kind(file) != _kind(before):
+            text = (
+                f"`{shorten(path)}` is declared as {shorten(file.change, 20)}, in line"
+                f" {before.line} as {shorten(before.change, 20)}."
+            )
+            yield _finding("repeated-path", path, file.line, text)
     if tree is not None:
         yield from _check_tree(safe, tree, issue)
 
 
 def _check_tree(files: Files, tree: Tree, issue: str) -> Findings:
-    added = {file.path for file in files if _is(file, _ADDS)}
-    new = []
-    absent = []
+    added = {file.path for file in files if _kind(file) is _Kind.ADD}
+    present = {file.line for file in files[:_MAX_FILES] if tree.exists(file.path)}
     named = []
     for file in files[:_MAX_FILES]:
         if not _is_plain(file.path):
             continue
-        if _is(file, _ADDS):
-            new.append(file)
+        if file.path in added:
+            yield from _check_new(file, added, tree)
             continue
-        if not _is(file, _NEEDS):
+        if tree.exists(file.path) or _kind(file) is _Kind.OPEN:
             continue
-        if tree.exists(file.path):
+        is_moved = file.change.casefold().startswith(("rename", "move"))
+        # A row that renames has the new name too.
+        if is_moved and file.line in present:
             continue
         if file.path in issue:
             named.append(file)
         else:
-            absent.append(file)
+            yield _absent(file, tree)
     if named:
         paths = [f"`{shorten(file.path)}`" for file in named[:5]]
         text = (
-            f"Line {named[0].line}: the issue wants {', '.join(paths)} changed, which"
-            " this repository does not have."
+            f"the issue wants {', '.join(paths)} changed, which this repository does"
+            " not have. Is the path right?"
         )
-        yield Finding("absent-paths", Tier.SUGGESTION, Category.QUALITY, "2.1", text)
-    for file in absent:
-        yield _absent(file, tree)
-    for file in new:
-        yield from _check_new(file, added, tree)
+        yield hint("absent-paths", "2.1", named[0].line, text)
 
 
 def _is_plain(path: str) -> bool:
@@ -132,17 +154,17 @@ def _is_plain(path: str) -> bool:
 def _absent(file: DeclaredFile, tree: Tree) -> Finding:
     path = file.path
     near = _nearest(path, tree)
-    hint = "."
+    end = "."
     if near:
-        hint = f"; did you mean `{near}`?"
-    change, *_ = file.change.casefold().split()
-    text = f"`{path}` is declared as {change[:20]}, but does not exist{hint}"
+        end = f"; did you mean `{near}`?"
+    text = f"`{path}` does not exist and is not declared as added{end}"
     return _finding("absent-path", path, file.line, text)
 
 
 def _check_new(file: DeclaredFile, added: set[str], tree: Tree) -> Findings:
     path = file.path
-    if tree.exists(path):
+    is_folder = isinstance(tree, ListedTree) and len(tree.names(path)) > 0
+    if tree.exists(path) and not is_folder:
         text = (
             f"`{path}` is to be added and exists already: modify it, or choose another"
             " name."
@@ -152,22 +174,37 @@ def _check_new(file: DeclaredFile, added: set[str], tree: Tree) -> Findings:
     wrong, right = _mistyped_folder(path, added, tree)
     if right:
         text = (
-            f"`{path}` is to be added, but there is no folder `{wrong}`; did you mean"
-            f" `{right}`?"
+            f"`{shorten(path)}` is to be added in the new folder `{wrong}`, and there is"
+            f" a folder `{right}`. Which is meant?"
         )
-        yield _finding("folder-path", path, file.line, text)
+        yield hint(f"folder-path-{_slug(path)}", "2.1", file.line, text)
 
 
-def _is(file: DeclaredFile, verbs: Sequence[str]) -> bool:
-    """Tell whether the change type of a file is one of these verbs.
+def _kind(file: DeclaredFile) -> _Kind:
+    """Return whether a file is to be added or must exist.
 
-    `New/Modify` could be either and is neither.
+    `New/Modify` may be either. Where the change says nothing, as `Test` does, the
+    description may.
     """
-    change = file.change.casefold().strip("*`_ ")
-    if not change.startswith(tuple(verbs)):
-        return False
-    others = _NEEDS if verbs is _ADDS else _ADDS
-    return not any(verb in change for verb in others)
+    change = _verbs(file.change)
+    if not change:
+        described = _verbs(file.description)
+        return _Kind.OPEN if described[:1] == [_Kind.ADD] else _Kind.EXISTING
+    is_either = "/" in file.change or " or " in file.change
+    if is_either and len(set(change)) > 1:
+        return _Kind.OPEN
+    return change[0]
+
+
+def _verbs(text: str) -> list[_Kind]:
+    """Return what the verbs at the beginning of a text say."""
+    found = []
+    for word in _WORD.findall(text[:60].casefold()):
+        if word.startswith(_ADDS):
+            found.append(_Kind.ADD)
+        elif word.startswith(_NEEDS):
+            found.append(_Kind.EXISTING)
+    return found
 
 
 def _mistyped_folder(path: str, added: set[str], tree: Tree) -> tuple[str, str]:
@@ -249,6 +286,8 @@ def looks_like(name: str, other: str) -> bool:
 
 def _finding(rule: str, path: str, line: int, text: str) -> Finding:
     """Name a finding by rule and path, so that it keeps its id when rows move."""
-    slug = _NOT_SLUG.sub("-", path)
-    id = f"{rule}-{slug[:80]}"
-    return quality_finding(id, "2.1", line, text)
+    return quality_finding(f"{rule}-{_slug(path)}", "2.1", line, text)
+
+
+def _slug(path: str) -> str:
+    return _NOT_SLUG.sub("-", path)[:80]

@@ -4,85 +4,170 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from agentos.documents.lld.contents import requirement_id, split_id
+from agentos.documents.hazards import is_unfilled
+from agentos.documents.lld.citations import Ids, KnownIds, find_named, read_cited
 from agentos.documents.lld.model import LldScenario, LldSection
-from agentos.documents.tables import Table, tables
+from agentos.documents.tables import Cells, Table, tables
 
 Scenarios = tuple[LldScenario, ...]
-Ids = tuple[str, ...]
+Links = dict[str, dict[str, None]]
+"""The requirements that tables outside 10.1 give to each scenario."""
 
-_MAX_CITED = 500
-_MAX_IN_RANGE = 100
-_MAX_CELL = 2000
-_RANGES = ("..", "…", "\u2013", "—", "-", " to ", " through ")
-_ALL = frozenset({"all", "all requirements", "all of them", "every requirement", "r*"})
+_PASSES = ("pass", "criteria", "assert")
+_RESULTS = (
+    "expected",
+    "output",
+    "then",
+    "result",
+    "outcome",
+    *_PASSES,
+)
+_CITATION = ("requirement", "req", "covers", "criterion")
+_SCENARIO = ("scenario", "test", "verified")
+_MOST_CELLS = 50
+_MOST_ROWS = 400
+_MOST_NAMED = 20
+_MOST_MATRICES = 3
+_HALF = 0.5
 _NUMBERS = frozenset(
     {"no", "nr", "number", "test no", "test nr", "test number", "case no", "s no"}
 )
-_CITATION = ("requirement", "req", "covers")
 _WORD = re.compile(r"[^\W_]+")
 _NAMES = frozenset({"test", "test case", "test name", "case", "test scenario"})
 
 
 def read_scenarios(
-    section: LldSection, requirements: Sequence[str]
+    sections: Sequence[LldSection],
+    others: Sequence[LldSection],
+    known: KnownIds,
 ) -> tuple[Scenarios, bool]:
-    """Return the scenarios, and whether a column of their tables cites requirements."""
-    found: list[LldScenario] = []
-    cites = False
-    everything = tuple(requirements[:_MAX_CITED])
-    for table in tables(section.lines):
-        if table.column("expected", "pass", "scenario", "result") is None:
-            continue
-        id_column = _id_column(table)
-        if id_column is None:
-            continue
-        if table.column(*_CITATION) is not None:
-            cites = True
-        scenarios = _read_rows(table, id_column, everything)
-        found.extend(scenarios)
-    return tuple(found), cites
+    """Return the scenarios, and whether they cite requirements.
+
+    The first of the sections that has scenarios counts. Tables of the other sections
+    may say which scenarios test a requirement.
+    """
+    scenarios: list[LldScenario] = []
+    has_column = False
+    for section in sections:
+        for table in tables(section.lines):
+            found = list(_read_table(table, known))
+            scenarios += found
+            column = table.column(*_CITATION)
+            if column is None:
+                continue
+            if any(map(_cites, found)):
+                has_column = True
+        if scenarios:
+            break
+    links = _read_links(others, known)
+    linked = []
+    citing = 0
+    for scenario in scenarios:
+        more = links.get(scenario.id, {})
+        ids = dict.fromkeys([*scenario.requirements, *more])
+        scenario = replace(scenario, requirements=tuple(ids))
+        linked.append(scenario)
+        citing += _cites(scenario)
+    # An id in the text of a single scenario may be there by chance.
+    is_usual = citing >= _HALF * len(linked)
+    cites = has_column or (citing > 0 and is_usual)
+    return tuple(linked), cites
 
 
-def _read_rows(table: Table, id_column: int, everything: Ids) -> Iterator[LldScenario]:
+def _cites(scenario: LldScenario) -> bool:
+    return len(scenario.requirements) > 0
+
+
+def _read_table(table: Table, known: KnownIds) -> Iterator[LldScenario]:
+    """Yield the rows of a table that says what is expected."""
+    id_column = _id_column(table)
+    if id_column is None:
+        return
+    if not _is_plan(table):
+        return
     name_column = _name_column(table, id_column)
     for line, row in table.numbered_rows():
         name = ""
         if name_column is not None:
             name = row[name_column]
-        cited = table.cell(row, *_CITATION)
-        requirements = read_cited(cited)
-        bare = cited.strip("`*# ()[].")
-        if everything and bare.casefold() in _ALL:
-            requirements = everything
         id = row[id_column]
         yield LldScenario(
             id=id.strip("` *"),
             name=name,
             type=table.cell(row, "type"),
             input=table.cell(row, "input", "given"),
-            expected=table.cell(row, "expected", "output", "then", "result"),
-            pass_criteria=table.cell(row, "pass", "criteria"),
-            requirements=requirements,
+            expected=table.cell(row, *_RESULTS),
+            pass_criteria=table.cell(row, *_PASSES),
+            requirements=_read_row(table, row, known),
             line=line,
         )
+
+
+def _read_row(table: Table, row: Cells, known: KnownIds) -> Ids:
+    """Return the requirements that a row cites, in their column or anywhere else."""
+    text = " | ".join(row[:_MOST_CELLS])
+    if is_unfilled(text):
+        return ()
+    cell = table.cell(row, *_CITATION)
+    cited = read_cited(cell, known)
+    named = find_named(text, known)
+    both = dict.fromkeys([*cited, *named])
+    return tuple(both)
+
+
+def _is_plan(table: Table) -> bool:
+    return table.column(*_RESULTS) is not None
+
+
+def _read_links(sections: Sequence[LldSection], known: KnownIds) -> Links:
+    """Read tables such as `| Requirement | Scenarios |`."""
+    links: Links = {}
+    for section in sections:
+        found = tables(section.lines)
+        for table in found[:_MOST_MATRICES]:
+            if not _is_plan(table):
+                _read_matrix(table, known, links)
+    return links
+
+
+def _read_matrix(table: Table, known: KnownIds, links: Links) -> None:
+    left = 0
+    right = table.column(*_SCENARIO)
+    if right is None or len(table.header) < 2:
+        return
+    if table.column(*_CITATION) is None:
+        return
+    if right == 0:
+        left = 1
+    for row in table.rows[:_MOST_ROWS]:
+        cited = read_cited(row[left], known)
+        cell = row[right].replace(",", " ")
+        tokens = cell.split()
+        for token in tokens[:_MOST_NAMED]:
+            id = token.strip("`*()[];.")
+            ids = links.setdefault(id, {})
+            for requirement in cited:
+                ids[requirement] = None
 
 
 def _id_column(table: Table) -> int | None:
     """Return the column with the ids, else the one with the names of the tests."""
     titles = _titles(table)
     for index, title in enumerate(titles):
-        if "id" in title.split():
+        words = title.split()
+        if "id" in words and "req" not in title:
             return index
         written = table.header[index]
-        if written.strip("*_` ") == "#":
+        bare = written.strip("*_` ")
+        if bare == "#":
             return index
     for names in (_NUMBERS, _NAMES):
         for index, title in enumerate(titles):
             if title in names:
                 return index
-    return table.column("id", "#")
+    return table.column("id", "#", "scenario")
 
 
 def _name_column(table: Table, id_column: int) -> int | None:
@@ -107,98 +192,3 @@ def _titles(table: Table) -> list[str]:
         name = " ".join(words)
         found.append(name)
     return found
-
-
-def read_cited(text: str) -> Ids:
-    """Read `R1, R2`, `1 & 2` or `R1-R3`.
-
-    Anything else is kept as it is, so that a finding can name it.
-    """
-    found: list[str] = []
-    flat = _without_remarks(text[:_MAX_CELL])
-    for separator in (" and ", ";", "/", "&", "<br>", "+"):
-        flat = flat.replace(separator, ",")
-    for part in flat.split(","):
-        bare = part.strip("`*# ()[]")
-        ids = _read_part(bare)
-        found.extend(ids)
-    return tuple(found[:_MAX_CITED])
-
-
-def _without_remarks(text: str) -> str:
-    """Cut brackets that follow something, as in `R1 (see above)`."""
-    before, *rest = text.split("(")
-    kept = before
-    for piece in rest:
-        before = before.rstrip()
-        inside, _, after = piece.partition(")")
-        is_remark = before and before[-1] not in ",;/&+"
-        if not is_remark:
-            after = f"{inside} {after}"
-        kept += after
-        before = after
-    return kept
-
-
-def _read_part(bare: str) -> list[str]:
-    """Read one id, several ids between spaces, or a range of ids."""
-    own = requirement_id(bare)
-    if own:
-        return [own]
-    if " " in bare:
-        words = bare.split()
-        ids = [requirement_id(word) for word in words]
-        if ids and all(ids):
-            return ids
-    span = _read_range(bare)
-    if span:
-        return span
-    own = _read_section_number(bare)
-    if not own:
-        own, _ = split_id(bare)
-    if own:
-        return [own]
-    if bare in ("", "-", "—"):
-        return []
-    return [bare]
-
-
-def _read_section_number(bare: str) -> str:
-    """Return `R2` for `Section 3.2` or `§3.2`, else an empty string."""
-    number = bare.casefold()
-    for prefix in ("section ", "§"):
-        number = number.removeprefix(prefix)
-    number = number.strip()
-    number = number.removeprefix("3.")
-    if number == bare:
-        return ""
-    if not number.isdecimal():
-        return ""
-    return requirement_id(number)
-
-
-def _read_range(text: str) -> list[str]:
-    for mark in _RANGES:
-        first, found, last = text.partition(mark)
-        if not found:
-            continue
-        prefix, start = _split(first)
-        last_prefix, end = _split(last)
-        if not prefix:
-            continue
-        # The end of `FR1-3` is a bare number, which reads as R3.
-        if last_prefix in (prefix, "R"):
-            numbers = range(start, end + 1)
-            shown = numbers[:_MAX_IN_RANGE]
-            return [f"{prefix}{number}" for number in shown]
-    return []
-
-
-def _split(token: str) -> tuple[str, int]:
-    """Split an id such as `R12` into `R` and 12; the letters are empty if it is none."""
-    id = requirement_id(token)
-    letters = id.rstrip("0123456789")
-    digits = id.removeprefix(letters)
-    if not digits:
-        return "", 0
-    return letters, int(digits)

@@ -294,13 +294,6 @@ add(
         )
     ),
 )
-for _words in (
-    "No TODO comments remain.",
-    "No TODO, FIXME or TBD is left in the code.",
-    "Crates are numbered XXX-XXX.",
-    "The todo list of the depot stays.",
-):
-    add(f"words that are no placeholder: {_words}", edit(("No new package.", _words)))
 add("sections in bold", headings(lambda n, t: f"**{n}. {t}**"))
 add("sections in bold with a colon", headings(lambda n, t: f"**{n}. {t}:**"))
 add(
@@ -367,6 +360,25 @@ add(
 )
 add("paths that exist", BASE, tree=Files())
 add(
+    "sections swapped",
+    edit((section(4), ""), (section(5), section(5) + section(4))),
+)
+add("no status", edit(("* **Status:** Draft\n", "")))
+add("a citation in words", edit(("| 020 | R2 |", "| 020 | R2, speed |")))
+add(
+    "a dash that the criteria explain",
+    edit(("twice | one label |", "twice | - |")),
+)
+for _value in ("None", '""', "0", "[]", "{}", "False", "''", "an empty string", "``"):
+    add(
+        f"the value {_value}",
+        edit(("| the same crate twice | one label |", f"| {_value} | {_value} |")),
+    )
+add(
+    "a path twice in the same way",
+    edit(("`tests/test_labels.py` | Add", "`./depot/labels.py` | Add")),
+)
+add(
     "a new folder",
     edit(("`depot/labels.py` | Add", "`printing/labels.py` | Add")),
     tree=Files(),
@@ -405,9 +417,9 @@ for _n, _title in enumerate(
     1,
 ):
     _more = {
-        1: ("no-status",),
+        1: (),
         2: (),
-        3: ("criterion-1-absent", "criterion-2-absent", "criterion-3-absent"),
+        3: (),
     }.get(_n, ())
     if _n == 1:
         add("without section 1", edit((section(1), "")), "missing-section-1")
@@ -426,9 +438,6 @@ add(
     "without section 10",
     edit((section(10), "")),
     "missing-section-10",
-    "uncovered-R1",
-    "uncovered-R2",
-    "uncovered-R3",
 )
 add("without section 11", edit((section(11), "")), "missing-section-11")
 add("without section 12", edit((section(12), "")), "missing-section-12")
@@ -453,16 +462,10 @@ add(
     "repeated-section-9",
 )
 add(
-    "sections swapped",
-    edit((section(4), ""), (section(5), section(5) + section(4))),
-    "section-order",
-)
-add(
     "no title",
     edit(("# 51 - Feature: Print shelf labels from the scanner\n", "")),
     "title",
 )
-add("no status", edit(("* **Status:** Draft\n", "")), "no-status")
 add(
     "uncovered",
     edit(("| 040 | R1, R3 |", "| 040 | R1 |"), ("| 030 | R3 |", "| 030 | R1 |")),
@@ -471,11 +474,6 @@ add(
 add(
     "unknown citation",
     edit(("| 020 | R2 |", "| 020 | R2, R9 |")),
-    "unknown-requirement-020",
-)
-add(
-    "a citation in words",
-    edit(("| 020 | R2 |", "| 020 | R2, speed |")),
     "unknown-requirement-020",
 )
 add(
@@ -488,7 +486,7 @@ add(
         ),
         base=UNCITED,
     ),
-    "uncovered-R3",
+    "hint-uncovered-R3",
 )
 add(
     "a criterion left out",
@@ -498,7 +496,7 @@ add(
         ("| 030 | R3 |", "| 030 | R2 |"),
         ("R1, R3", "R1"),
     ),
-    "criterion-2-absent",
+    "hint-criterion-2",
 )
 add(
     "a requirement id twice",
@@ -515,9 +513,9 @@ add(
     "no requirement at all",
     edit((section(3), "## 3. Requirements\n\nLabels, quickly.\n\n")),
     "no-requirements",
-    "criterion-1-absent",
-    "criterion-2-absent",
-    "criterion-3-absent",
+    "hint-criterion-1",
+    "hint-criterion-2",
+    "hint-criterion-3",
     *(f"unknown-requirement-0{n}0" for n in (1, 2, 3, 4)),
 )
 add("a scenario id twice", edit(("| 020 |", "| 010 |")), "scenario-id-010")
@@ -529,45 +527,24 @@ add(
 )
 add(
     "a dash as expected result",
-    edit(("twice | one label |", "twice | - |")),
+    edit(("twice | one label | counter stays at 1", "twice | - | n/a")),
     "no-expected-020",
 )
 add(
     "dots as expected result",
-    edit(("twice | one label |", "twice | ... |")),
+    edit(("twice | one label | counter stays at 1", "twice | ... |  ")),
     "no-expected-020",
-    "placeholder-10",
 )
 add(
     "no scenarios",
-    edit(("| ID | Requirement | Scenario", "| Thing | Requirement | Story")),
+    edit(
+        ("| ID | Requirement | Scenario", "| Thing | Requirement | Story"),
+        ("Expected Output | Pass Criteria", "Answer | Remark"),
+    ),
     "no-scenarios",
-    "uncovered-R1",
-    "uncovered-R2",
-    "uncovered-R3",
 )
 add(
     "no files", edit(("| File | Change Type |", "| Thing | Kind of work |")), "no-files"
-)
-add(
-    "no decisions",
-    edit(
-        (
-            "| Decision | Options Considered | Choice | Rationale |",
-            "| Word | Meaning | Origin | Remark |",
-        )
-    ),
-    "no-decisions",
-)
-add(
-    "no table of decisions",
-    edit(
-        (
-            BASE[BASE.index("| Decision | Options") : BASE.index("## 3. ")],
-            "We take the disk.\n\n",
-        )
-    ),
-    "no-decisions",
 )
 add(
     "no rationale",
@@ -580,7 +557,7 @@ add(
     "no-rationale-who-retries",
 )
 add("a short row", edit(("| the same crate twice |", "|")), "table-10")
-add("a long row", edit(("| Scan to label |", "| Scan | to label |")), "table-8")
+add("a long row", edit(("| Scan to label |", "| Scan | to label |")), "hint-table-8")
 add(
     "a rule too narrow",
     edit(("|------|--------|------------|------------|", "|------|--------|")),
@@ -591,7 +568,6 @@ for _word in (
     "TODO: find out",
     "FIXME",
     "to be decided",
-    "<fill in>",
     "[describe the rules]",
     "<path>",
     "see path/to/module",
@@ -599,26 +575,28 @@ for _word in (
     "Lorem ipsum dolor",
     "Found: ___",
     "<description>",
+    "no TODO is left",
+    "XXX-XXX",
 ):
     add(
-        f"placeholder {_word}",
+        f"the word {_word}",
         edit(("No personal data is stored.", f"Stored: {_word}")),
-        "placeholder-9",
+        "hint-placeholder-9",
     )
 add(
-    "dots in a table",
-    edit(
-        (
-            "| The printer jams | Med | Med | The queue keeps the label |",
-            "| The printer jams | ... | Med | x |",
-        )
-    ),
-    "placeholder-11",
+    "a line of the template",
+    edit(("No personal data is stored.", "<fill in: what is stored>")),
+    "unfilled-9",
+)
+add(
+    "the title of the template",
+    edit(("Print shelf labels from the scanner", "<fill in: what will be different>")),
+    "unfilled-0",
 )
 add(
     "a sample path",
     edit(("`depot/labels.py` | Add", "`path/to/labels.py` | Add")),
-    "placeholder-2",
+    "sample-path-path/to/labels.py",
 )
 for _path in (
     "/etc/passwd",
@@ -634,8 +612,8 @@ for _path in (
         "path-1",
     )
 add(
-    "a path twice",
-    edit(("`tests/test_labels.py` | Add", "`./depot/labels.py` | Add")),
+    "a path twice in two ways",
+    edit(("`tests/test_labels.py` | Add", "`./depot/labels.py` | Delete")),
     "repeated-path-depot/labels.py",
 )
 add(
@@ -653,13 +631,13 @@ add(
 add(
     "a mistyped folder",
     edit(("`depot/labels.py` | Add", "`deopt/labels.py` | Add")),
-    "folder-path-deopt/labels.py",
+    "hint-folder-path-deopt/labels.py",
     tree=Files(),
 )
 add(
     "a folder in the singular",
     edit(("`tests/test_labels.py`", "`test/test_labels.py`")),
-    "folder-path-test/test_labels.py",
+    "hint-folder-path-test/test_labels.py",
     tree=Files(),
 )
 add(
@@ -679,28 +657,18 @@ add("too large", edit(("No new package.", "x" * 400_001)), "size")
 add(
     "an issue after the log",
     LOGGED + "\n## Original GitHub Issue #51\n\n" + ISSUE,
-    "echo",
+    "hint-echo",
 )
-add("an issue after section 12", BASE + "\n## Original Issue\n\n" + ISSUE, "echo")
+add("an issue after section 12", BASE + "\n## Original Issue\n\n" + ISSUE, "hint-echo")
 add(
     "an issue without a heading of its own",
     BASE + "\n# Issue #51: Print shelf labels\n\n" + ISSUE.split("\n", 2)[2],
-    "echo",
+    "hint-echo",
 )
 add(
     "an issue under another name",
     BASE + "\n## For reference\n\n" + ISSUE[ISSUE.index("Numbers are") :],
-    "echo",
-)
-add(
-    "an order after section 12",
-    BASE + "\n**CRITICAL: This LLD is for issue #51. Use this number everywhere.**\n",
-    "echo",
-)
-add(
-    "an order after the log",
-    LOGGED + "\nUse this exact number in all references.\n",
-    "echo",
+    "hint-echo",
 )
 add(
     "an issue after section 8",
@@ -708,25 +676,26 @@ add(
     + "## Original Issue\n\n"
     + ISSUE
     + "\n## Definition of Done\n\n- [ ] x\n",
-    "echo",
+    "hint-echo",
     "truncated",
-    "uncovered-R1",
-    "uncovered-R2",
-    "uncovered-R3",
     *(f"missing-section-{n}" for n in (9, 10, 11, 12)),
 )
 add(
     "two parts with the name of an echo",
     edit(("## 7. ", "## Instructions\n\nx\n\n## 7. ")) + "\n## Prompt\n\nx\n",
-    "echo",
+    "hint-echo",
 )
 add(
     "instructions after section 12",
     BASE + "\n## Instructions\n\nWrite the design.\n",
-    "echo",
+    "hint-echo",
 )
-add("marks of the prompt", BASE + "\n<<<ISSUE\nx\nISSUE>>>\n", "echo")
-add("a chat after the log", LOGGED + "\n## Next steps\n\nNow implement it.\n", "echo")
+add("marks of the prompt", BASE + "\n<<<ISSUE\nx\nISSUE>>>\n", "hint-echo")
+add(
+    "a chat after the log",
+    LOGGED + "\n## Next steps\n\nNow implement it.\n",
+    "hint-echo",
+)
 add(
     "cut in a code block",
     BASE[: BASE.index("pytest tests/") + 6],
@@ -734,7 +703,7 @@ add(
     "missing-section-11",
     "missing-section-12",
 )
-add("cut in the last code", LOGGED + "\n```python\ndef", "truncated", "echo")
+add("cut in the last code", LOGGED + "\n```python\ndef", "truncated", "hint-echo")
 add(
     "cut in a row",
     BASE[: BASE.index("keeps the label |")].rstrip(),
@@ -752,9 +721,6 @@ add(
     "cut after section 8",
     BASE[: BASE.index("## 9. ")],
     "truncated",
-    "uncovered-R1",
-    "uncovered-R2",
-    "uncovered-R3",
     *(f"missing-section-{n}" for n in (9, 10, 11, 12)),
 )
 add("fence around never closed", "```markdown\n" + BASE, "truncated")
@@ -772,7 +738,7 @@ add(
     "lost-section-2.4",
     previous=BASE,
 )
-add("a shrunk section", BASE, "shrunk-section-11", previous=LONG_RISKS)
+add("a shrunk section", BASE, "hint-shrunk-section-11", previous=LONG_RISKS)
 add(
     "a shrunk design",
     edit(
@@ -788,12 +754,16 @@ add(
         ),
         (section(6), "## 6. Diagram\n\nNone.\n\n"),
     ),
-    "shrunk",
-    "shrunk-section-2",
-    "shrunk-section-10",
-    "no-decisions",
+    "hint-shrunk",
+    "hint-shrunk-section-2",
+    "hint-shrunk-section-10",
     *(f"lost-section-2.{n}" for n in range(1, 8)),
     *(f"lost-section-10.{n}" for n in (1, 2, 3)),
     previous=BASE,
 )
-add("a grown design", edit(("No new package.", "word " * 5000)), "grown", previous=BASE)
+add(
+    "a grown design",
+    edit(("No new package.", "word " * 5000)),
+    "hint-grown",
+    previous=BASE,
+)

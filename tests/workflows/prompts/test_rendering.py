@@ -232,7 +232,7 @@ def test_a_template_that_is_copied_is_caught_in_every_section() -> None:
     found = {
         finding.id for finding in check_lld(design, parse_issue("# 1 - X\n"), None)
     }
-    assert {f"placeholder-{number}" for number in SECTION_TITLES} <= found
+    assert {f"unfilled-{number}" for number in SECTION_TITLES} <= found
 
 
 def test_a_copied_template_of_an_issue_is_caught() -> None:
@@ -246,4 +246,4 @@ def test_a_copied_template_of_an_issue_is_caught() -> None:
     found = [
         finding.id for finding in check_issue_spec(issue, parse_brief("# X\n\n- y\n"))
     ]
-    assert any(id.startswith("placeholder") for id in found)
+    assert any(id.startswith("unfilled") for id in found)

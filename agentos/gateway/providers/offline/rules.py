@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from agentos.documents.brief import Brief, parse_brief
-from agentos.documents.findings import Category, Finding, Tier
+from agentos.documents.findings import Category, Finding, Tier, blocks_approval
 from agentos.documents.issue import (
     FileChange,
     Issue,
@@ -38,7 +38,7 @@ NOTICE = (
 _QUESTIONS = "### Open Questions\n"
 _NOT_IN_ISSUE = f"{GAP} not in the issue]"
 _NOT_IN_BRIEF = f"{GAP} not in the brief]"
-_ABOUT_COVERAGE = ("uncovered-", "unknown-requirement-")
+_ABOUT_COVERAGE = ("uncovered-", "unknown-requirement-", "hint-uncovered-")
 
 
 def write_draft(purpose: str, inputs: Mapping[str, str]) -> str:
@@ -251,7 +251,7 @@ def _report(findings: Sequence[Finding], rows: Sequence[CoverageRow]) -> Verdict
     demands = count(len(rows), "requirement")
     decision = Decision.REVISE
     questions: tuple[str, ...] = ()
-    if not findings:
+    if not any(map(blocks_approval, findings)):
         decision = Decision.DISCUSS
         questions = ("The rules found no problem. Is the document right?",)
     return Verdict(
