@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from agentos.documents.lld import parse_lld
 from agentos.documents.lld.citations import KnownIds, find_named, read_cited
 
 KNOWN = KnownIds(["R1", "R2", "R3", "R4"])
@@ -91,3 +92,13 @@ def test_a_long_cell_is_read_in_a_moment() -> None:
     for text in ("(" * 100_000, "(a" * 50_000, "R1-" * 50_000, "R1-R9999999 " * 9_000):
         assert len(read_cited(text, KNOWN)) <= 500
         find_named(text, KNOWN)
+
+
+def test_a_matrix_of_one_column_or_without_end_is_read() -> None:
+    head = "# 1 - T\n\n## 3. Requirements\n\n1. x\n\n## 10. Testing\n\n"
+    plan = "| ID | Expected |\n|---|---|\n| T1 | 1 |\n\n"
+    alone = "| Test of requirement |\n|---|\n| R1 |\n"
+    assert not parse_lld(head + plan + alone).cites_requirements
+    rows = "| All | T1, T1 |\n" * 20_000
+    many = f"| Requirement | Scenarios |\n|---|---|\n{rows}"
+    assert parse_lld(head + plan + many).scenarios[0].requirements == ("R1",)
