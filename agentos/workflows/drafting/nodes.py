@@ -18,7 +18,7 @@ from agentos.documents.provenance import (
 )
 from agentos.documents.review_log import Review
 from agentos.documents.verdict import parse_verdict, verdict_json
-from agentos.errors import BadInput, ModelFormat
+from agentos.errors import ModelFormat
 from agentos.gateway.providers import Completion, Message
 from agentos.item import State
 from agentos.settings import RunConfig
@@ -62,10 +62,7 @@ class DraftingContext:
 
 
 async def load(state: DraftingState, context: DraftingContext) -> Update:
-    """Refuse an unusable source, and gather the repository context for the drafter."""
-    defects = context.kind.find_defects(state["source"])
-    if defects:
-        raise BadInput(f"Invalid spec format: {'; '.join(defects)}")
+    """Gather the repository context for the drafter."""
     return {"decision": "", "material": context.gather(state["source"])}
 
 
