@@ -48,11 +48,11 @@ _PRINTED = re.compile(
         | \[?\d\d:\d\d:\d\d
         | \[(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL|CRITICAL|TRACE)\]
         | (?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL|CRITICAL|TRACE)[ :]
-        | >>>\
-        | \$\
+        | >>>[ ]
+        | \$[ ]
         | During\ handling\ of\ the\ above\ exception
         | The\ above\ exception\ was\ the\ direct\ cause
-        | Caused\ by:\
+        | Caused\ by:[ ]
     )""",
     re.VERBOSE,
 )
@@ -132,7 +132,8 @@ def _without_front_matter(rows: Rows) -> Rows:
 def _unfold(row: str) -> str:
     """Return a row without the marks of a quote, empty if it only folds others."""
     bare = row.lstrip()
-    if bare.startswith(">"):
+    # The prompt of Python is no quote.
+    if bare.startswith(">") and not bare.startswith(">>>"):
         row = bare.lstrip("> ")
         bare = row
     tag = bare[:10].casefold()

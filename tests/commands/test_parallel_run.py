@@ -309,7 +309,7 @@ def test_halt_soon_starts_nothing_new_after_a_failure(
     make_world: Callable[..., World],
 ) -> None:
     world = make_world(issues=5)
-    (world.repo / "docs/issues/1-export.md").write_text("nothing\n", "utf-8")
+    (world.repo / "docs/issues/1-export.md").write_text("\n", "utf-8")
     ended = world.run("lld-workflow", "--all", "--halt", "soon,fail=1")
     assert ended.code == 1
     assert "0 completed, 1 failed (LLD-1), 4 not started" in ended.stdout
@@ -317,7 +317,7 @@ def test_halt_soon_starts_nothing_new_after_a_failure(
 
 def test_halt_now_stops_the_running_ones_too(make_world: Callable[..., World]) -> None:
     world = make_world(issues=3)
-    (world.repo / "docs/issues/1-export.md").write_text("nothing\n", "utf-8")
+    (world.repo / "docs/issues/1-export.md").write_text("\n", "utf-8")
     ended = world.run(
         "lld-workflow",
         "--all",

@@ -99,7 +99,7 @@ class TestIntegration:
         self, make_world: Callable[..., World], command: tuple[str, ...]
     ) -> None:
         world = make_world(issues=4)
-        (world.repo / "docs/issues/2-export.md").write_text("nothing\n", "utf-8")
+        (world.repo / "docs/issues/2-export.md").write_text("\n", "utf-8")
         ended = world.run(*command, "--all", "--parallel", "2")
         assert (ended.code, "3 completed, 1 failed (LLD-2)" in ended.stdout) == (
             1,

@@ -157,6 +157,30 @@ def test_what_is_quoted_or_folded_counts_where_nothing_else_is_said() -> None:
         assert parse_issue(f"{text}\n## Tasks\n- three\n").criteria == ("three",)
 
 
+@pytest.mark.parametrize(
+    "printed",
+    [
+        "Traceback (most recent call last):\n  File a\n    b\nStopIteration",
+        "Traceback (most recent call last):\nx.Error: it should be 1",
+        '  File "a.py", line 3, in should',
+        "at com.acme.Should.must(Should.java:12)",
+        "2024-03-04 11:00:01 it should be up",
+        "[11:00:01] it should be up",
+        "[ERROR] it should be up",
+        "WARNING: it should be up",
+        ">>> must(1)",
+        "$ should --now",
+        "Caused by: java.lang.Error, it should be up",
+    ],
+)
+def test_what_a_machine_printed_is_neither_title_nor_criterion(printed: str) -> None:
+    issue = parse_issue(f"{printed}\n")
+    assert (issue.title, issue.criteria, issue.objective) == ("", (), "")
+    assert parse_brief(f"{printed}\n").title == ""
+    issue = parse_issue(f"It stops\n\n{printed}\n\nIt should go on.\n")
+    assert (issue.title, issue.criteria) == ("It stops", ("It should go on.",))
+
+
 def test_a_review_log_is_never_read() -> None:
     log = "## Appendix: Review Log\n\n- [ ] F1: the sender should be named\n"
     assert parse_issue(f"# T\n\n{log}").criteria == ()
