@@ -42,6 +42,8 @@ class Setting:
     """
     is_repeated: bool = True
     """Whether the command to run items again repeats its flag."""
+    is_switch: bool = False
+    """Whether its flag takes no value."""
 
     @property
     def variable(self) -> str:
@@ -107,6 +109,14 @@ def read_share(given: Any) -> float:
     if isinstance(given, bool) or not 0 <= share <= 100:
         raise ValueError(f"must be from 0 to 100 percent, not {given!r}")
     return share
+
+
+def read_switch(given: Any) -> bool:
+    """Read whether something is on."""
+    word = str(given).strip().casefold()
+    if word not in ("true", "false"):
+        raise ValueError(f"must be true or false, not {given!r}")
+    return word == "true"
 
 
 def read_choice(*choices: str) -> Callable[[Any], str]:
@@ -308,6 +318,13 @@ class RunConfig:
         "model that writes code, as provider:model (default: the drafter)",
         metavar="P:MODEL",
         builds=True,
+    )
+    strict: bool = setting(
+        False,
+        read_switch,
+        "refuse items that agentos triage finds not ready, before a model is asked",
+        builds=False,
+        is_switch=True,
     )
     max_rounds: int = setting(
         5,

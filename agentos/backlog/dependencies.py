@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agentos.backlog.inbox import Collected, Inbox, LookUp, Reject, SourceState
+from agentos.backlog.inbox.directory import stem_of
 from agentos.backlog.order import find_cycles, longest_chain, trace_cycles
 from agentos.backlog.selection import ItemIndex, Selection
 from agentos.documents.dependencies import Dependency, read_dependencies
@@ -108,7 +109,7 @@ class Names:
         self._by_id: dict[str, Item] = {}
         for item in items:
             _, _, name = item.source.rpartition("/")
-            stem = name.removesuffix(".md")
+            stem = stem_of(name)
             file_key = stem.casefold()
             self._by_file[file_key] = item
             id_key = item.id.casefold()

@@ -117,6 +117,20 @@ def preview_run(options: RunOptions, home: Home, environ: Mapping[str, str]) -> 
     if target is not None:
         is_unfiled = FilingPaths(home, key, options.repository).is_unfiled
     selection = select(collected, options.choice, index, place, is_unfiled)
+    preview = Preview(
+        home,
+        key,
+        inbox,
+        collected,
+        index,
+        selection,
+        tuple(index.seconds),
+        target=target,
+    )
+    if options.config.strict and not options.builds:
+        from agentos.backlog.triage.strictness import refuse_unready
+
+        selection = refuse_unready(options, preview)
     read = reader(options.repository, inbox, options.source.partition(":")[2])
     is_named = bool(options.choice.ids)
     selection, order = arrange(
@@ -127,17 +141,7 @@ def preview_run(options: RunOptions, home: Home, environ: Mapping[str, str]) -> 
         order = arrange_by_files(selection, order, collected.items, inbox)
         remarks += _mention_unready(collected, options.choice)
     order = replace(order, warnings=(*order.warnings, *remarks))
-    return Preview(
-        home,
-        key,
-        inbox,
-        collected,
-        index,
-        selection,
-        tuple(index.seconds),
-        order,
-        target,
-    )
+    return replace(preview, selection=selection, order=order)
 
 
 def build_config(

@@ -160,7 +160,11 @@ def _add_run_arguments(parser: Parser, kind: Kind | None) -> None:
             text += " (required)" if builds else " (default: offline)"
         elif setting.default and setting.name != "reviewer":
             text += f" (default: {show_value(setting.default)})"
-        group.add_argument(flag_of(setting.name), metavar=setting.metavar, help=text)
+        flag: dict[str, Any] = {"metavar": setting.metavar}
+        if setting.is_switch:
+            # None means that the flag was not given: a file may set it then.
+            flag = {"action": "store_const", "const": True}
+        group.add_argument(flag_of(setting.name), help=text, **flag)
     if builds:
         add_flag(
             group, "--scaffold-only", "stop when the tests are written and proven red"

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from agentos.documents.headings import Topic, is_metadata, plain, split_number, topic_of
-from agentos.documents.issue import Question, read_question
+from agentos.documents.headings import Topic, is_metadata, plain, topic_of
+from agentos.documents.issue import Question, parse_issue, read_question
+from agentos.documents.issue_title import find_title, opening_of
 from agentos.documents.markdown import (
     MAX_CHARACTERS,
-    Section,
+    Line,
     items,
     paragraphs,
-    scan,
     sections,
 )
+from agentos.documents.shapes import read_shape
+from agentos.documents.statements import statements
 from agentos.documents.without_gc import without_gc
 
 _TITLES = {
@@ -31,6 +34,8 @@ _TITLES = {
 _PATTERNS = {
     part: re.compile(f"(?:^|.* )(?:{titles})") for part, titles in _TITLES.items()
 }
+_STATED = (Topic.CRITERIA, Topic.REQUIREMENTS, Topic.DONE)
+"""What an issue would call its criteria is a wish in a brief."""
 _Texts = tuple[str, ...]
 
 
@@ -47,46 +52,44 @@ class Brief:
     questions: tuple[Question, ...] = ()
     text: str = field(default="", repr=False)
 
-    @property
-    def defects(self) -> _Texts:
-        """Return what makes this brief unusable."""
-        found = []
-        if not self.title:
-            found.append(
-                "it has no title: begin it with a heading such as '# 7 - Remind"
-                " borrowers'"
-            )
-        if not (self.problem or self.wishes):
-            found.append("it states neither a problem nor a wish")
-        return tuple(found)
-
 
 @without_gc
 def parse_brief(text: str) -> Brief:
-    """Read a brief; never fails, see `Brief.defects`."""
+    """Read a brief of any shape; never fails."""
     text = text[:MAX_CHARACTERS]
-    lines = scan(text)
+    lines = read_shape(text)
     found = sections(lines)
-    title = ""
-    number = None
+    title = find_title(lines, found)
     parts: dict[str, list[str]] = {part: [] for part in _TITLES}
     questions: list[Question] = []
-    if found:
-        head, *rest = found
-        title, number = split_number(head.title)
-        _collect(head, "", parts)
-        for section in rest:
-            if topic_of(section.title) is Topic.QUESTIONS:
-                questions += map(read_question, items(section.body))
-            else:
-                _collect(section, _find_part(section.title), parts)
-    else:
-        parts["problem"] += paragraphs(lines)
+    opening = opening_of(lines)
+    if title.head is not None:
+        opening += title.head.body
+    _collect(opening, "", parts)
+    for section in found:
+        if section is title.head:
+            continue
+        topic = topic_of(section.title)
+        part = _find_part(section.title)
+        if topic is Topic.QUESTIONS:
+            questions += map(read_question, items(section.body))
+        elif topic in _STATED and not part:
+            parts["wishes"] += statements(section.body)
+        elif topic is not Topic.ASIDE:
+            _collect(section.body, part, parts)
+    name = title.text
+    wishes = tuple(parts["wishes"])
+    if not (name and wishes):
+        # As an issue it may say more: in sentences, in what it quotes.
+        issue = parse_issue(text)
+        story = filter(None, [issue.user_story])
+        name = name or issue.title
+        wishes = wishes or issue.criteria or tuple(story)
     return Brief(
-        title=title,
-        number=number,
+        title=name,
+        number=title.number,
         problem=tuple(parts["problem"]),
-        wishes=tuple(parts["wishes"]),
+        wishes=wishes,
         constraints=tuple(parts["constraints"]),
         failures=tuple(parts["failures"]),
         questions=tuple(questions),
@@ -103,16 +106,16 @@ def _find_part(title: str) -> str:
     return ""
 
 
-def _collect(section: Section, part: str, parts: dict[str, list[str]]) -> None:
+def _collect(lines: Sequence[Line], part: str, parts: dict[str, list[str]]) -> None:
     """Add list items and running text to a part.
 
     Below an unknown heading, list items are wishes and running text is the problem.
     """
     entries = []
-    for item in items(section.body):
+    for item in items(lines):
         texts = [item.text, *item.details]
         entries.append("; ".join(texts))
-    running = [text for text in paragraphs(section.body) if not is_metadata(text)]
+    running = [text for text in paragraphs(lines) if not is_metadata(text)]
     if not entries:
         parts[part or "problem"] += running
         return

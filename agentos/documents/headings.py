@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 
-from agentos.documents.markdown import Line, Section
+from agentos.documents.markdown import Form, Line, Section
 
 
 class Topic(Enum):
@@ -19,6 +19,7 @@ class Topic(Enum):
     REQUIREMENTS = auto()
     FILES = auto()
     SCENARIOS = auto()
+    PROPOSAL = auto()
     APPROACH = auto()
     SECURITY = auto()
     RISKS = auto()
@@ -27,27 +28,43 @@ class Topic(Enum):
     DONE = auto()
     TESTING = auto()
     QUESTIONS = auto()
+    ASIDE = auto()
+    """What wants nothing: steps, versions, logs, alternatives."""
 
 
 _NAMES: dict[Topic, str] = {
     Topic.USER_STORY: "user story|user stories|story|as a user",
     Topic.OBJECTIVE: (
         "objective|objectives|goal|goals|purpose|summary|what|aim|outcome|desired"
-        " outcome"
+        " outcome|ziel|ziele|objectif|objectifs|objetivo|objetivos"
     ),
     Topic.CONTEXT: (
         "context|background|problem|problem"
         " statement|motivation|why|description|overview|current state|current"
-        " behaviour|current behavior|context goal|bug|symptom|steps to reproduce"
+        " behaviour|current behavior|actual|actual behavior|actual behaviour|actual"
+        " result|actual results|actual output|context goal|bug|bug report|symptom|what"
+        " happened|what happens|feature|feature request|feature description"
+        "|beschreibung|hintergrund|kontext|tatsächliches verhalten|aktuelles verhalten"
+        "|contexte|problème|comportement actuel|contexto|problema|descripción"
+        "|comportamiento actual"
     ),
     Topic.CRITERIA: (
         "acceptance criteria|acceptance criterion|acceptance|ac|acs|criteria|success"
-        " criteria|acceptance tests|exit criteria"
+        " criteria|acceptance tests|exit criteria|akzeptanzkriterien"
+        "|abnahmekriterien|critères d acceptation|critères d acceptance"
+        "|criterios de aceptación"
     ),
     Topic.REQUIREMENTS: (
         "requirements|requirement|functional requirements|must have|must haves|scope|in"
         " scope|what must be true|specification|expected behaviour|expected"
-        " behavior|non functional requirements|tasks"
+        " behavior|non functional requirements|tasks|task list|deliverables|desired"
+        " behavior|desired behaviour|expected|expected result|expected"
+        " results|expected output|expected outcome|expectation|expectations|what"
+        " should happen|what i expected|what we want|what is wanted|to do|todo|todos"
+        "|solution you d like|anforderungen|aufgaben|erwartetes"
+        " verhalten|gewünschtes verhalten|erwartet|exigences|tâches|à faire"
+        "|comportement attendu|résultat attendu|requisitos|tareas"
+        "|comportamiento esperado|resultado esperado"
     ),
     Topic.FILES: (
         "files to create modify|files to create or modify|files to modify|files to"
@@ -56,12 +73,16 @@ _NAMES: dict[Topic, str] = {
     ),
     Topic.SCENARIOS: (
         "ux flow|ux flows|user flow|flow|flows|scenarios|ux|user"
-        " experience|walkthrough|use cases|examples"
+        " experience|walkthrough|use case|use cases|examples"
+    ),
+    Topic.PROPOSAL: (
+        "proposal|proposed solution|solution|proposed change|proposed changes|suggested"
+        " solution|possible solution|suggestion|suggested fix|proposed"
+        " fix|lösung|lösungsvorschlag|vorschlag|proposition|propuesta"
     ),
     Topic.APPROACH: (
         "technical approach|approach|technical notes|implementation notes|design|design"
-        " notes|implementation|proposed solution|solution|technical"
-        " design|architecture|proposal|notes"
+        " notes|detailed design|implementation|technical design|architecture|notes"
     ),
     Topic.SECURITY: (
         "security considerations|security|security and privacy|privacy|safety|security"
@@ -69,7 +90,7 @@ _NAMES: dict[Topic, str] = {
     ),
     Topic.RISKS: (
         "risks|risks and mitigations|risks"
-        " mitigations|risk|constraints|limits|limitations"
+        " mitigations|risk|constraints|limits|limitations|drawbacks"
     ),
     Topic.DEPENDENCIES: (
         "dependencies|depends on|related|blocked by|related"
@@ -77,7 +98,7 @@ _NAMES: dict[Topic, str] = {
     ),
     Topic.OUT_OF_SCOPE: (
         "out of scope|not in scope|non goals|nongoals|won t do|later|future|future"
-        " work|excluded"
+        " work|excluded|nicht ziele|hors périmètre|fuera de alcance"
     ),
     Topic.DONE: "definition of done|dod|done when|checklist",
     Topic.TESTING: (
@@ -86,24 +107,60 @@ _NAMES: dict[Topic, str] = {
     ),
     Topic.QUESTIONS: (
         "open questions|questions|open question|unresolved questions|to clarify|open"
-        " points"
+        " points|offene fragen|fragen|questions ouvertes|preguntas abiertas|preguntas"
+    ),
+    Topic.ASIDE: (
+        "steps|repro|repro steps|reproduce|reproduction|reproducer|minimal example|environment|version"
+        "|versions|system info|system information|operating system|os|browser|desktop"
+        "|smartphone|platform|logs|log|log output|relevant log output|traceback|stack"
+        " trace|stacktrace|error message|screenshots|screenshot|alternatives"
+        "|references|links|code of conduct|before submitting|workaround|schritte"
+        "|umgebung|environnement|entorno"
     ),
 }
 _TOPICS: dict[str, Topic] = {}
 for _topic, _names in _NAMES.items():
     _TOPICS.update(dict.fromkeys(_names.split("|"), _topic))
 _STARTS = (
-    ("acceptance crit", Topic.CRITERIA),
     ("files to", Topic.FILES),
     ("out of scope", Topic.OUT_OF_SCOPE),
     ("open question", Topic.QUESTIONS),
-    ("definition of done", Topic.DONE),
     ("requirements", Topic.REQUIREMENTS),
     ("security", Topic.SECURITY),
     ("testing", Topic.TESTING),
     ("scenario ", Topic.SCENARIOS),
     ("dependencies", Topic.DEPENDENCIES),
+    ("expected ", Topic.REQUIREMENTS),
+    ("desired ", Topic.REQUIREMENTS),
+    ("actual ", Topic.CONTEXT),
+    ("alternatives ", Topic.ASIDE),
+    ("additional ", Topic.ASIDE),
 )
+_FORMS = (
+    ("acceptance crit", Topic.CRITERIA),
+    ("definition of done", Topic.DONE),
+    ("expected behav", Topic.REQUIREMENTS),
+    ("what did you expect", Topic.REQUIREMENTS),
+    ("what you expected", Topic.REQUIREMENTS),
+    ("what should ", Topic.REQUIREMENTS),
+    ("what would you like", Topic.REQUIREMENTS),
+    ("describe solution", Topic.REQUIREMENTS),
+    ("describe feature", Topic.REQUIREMENTS),
+    ("describe alternatives", Topic.ASIDE),
+    ("describe ", Topic.CONTEXT),
+    ("is your feature request", Topic.CONTEXT),
+    ("what happened", Topic.CONTEXT),
+    ("what actually ", Topic.CONTEXT),
+    ("additional context", Topic.ASIDE),
+    ("steps to reproduce", Topic.ASIDE),
+    ("to reproduce", Topic.ASIDE),
+    ("how to reproduce", Topic.ASIDE),
+    ("are you willing", Topic.ASIDE),
+    ("schritte zum ", Topic.ASIDE),
+    ("étapes pour ", Topic.ASIDE),
+    ("pasos para ", Topic.ASIDE),
+)
+"""How the headings of the trackers' forms begin, which are no titles."""
 _WORD = re.compile(r"[^\W_]+")
 _METADATA = {
     "status",
@@ -116,6 +173,13 @@ _METADATA = {
     "type",
     "size",
     "milestone",
+    "created",
+    "from",
+    "to",
+    "cc",
+    "date",
+    "sent",
+    "subject",
 }
 _NUMBERED = re.compile(
     r"(?P<word>(?:issue|feature|bug|story|lld|task|brief)(?=[ #-])[ -]*(?=[#0-9]))?"
@@ -130,10 +194,12 @@ _INNER = frozenset(
         Topic.FILES,
         Topic.OUT_OF_SCOPE,
         Topic.DEPENDENCIES,
+        Topic.REQUIREMENTS,
+        Topic.ASIDE,
     }
 )
 """Topics that keep their own place below a heading of `_OUTER`."""
-_OUTER = frozenset({Topic.CONTEXT, Topic.OBJECTIVE, Topic.APPROACH})
+_OUTER = frozenset({Topic.CONTEXT, Topic.OBJECTIVE, Topic.APPROACH, Topic.PROPOSAL})
 
 
 def plain(title: str) -> str:
@@ -147,6 +213,18 @@ def plain(title: str) -> str:
     return name.replace(" and or ", " or ")
 
 
+def named_topic(title: str) -> Topic | None:
+    """Return the topic of which a heading is the name and nothing more."""
+    if len(title) > 200:
+        return None
+    return _TOPICS.get(plain(title))
+
+
+def is_form_heading(title: str) -> bool:
+    """Tell whether a heading is one that trackers put into their forms."""
+    return plain(title[:200]).startswith(tuple(start for start, _ in _FORMS))
+
+
 def topic_of(title: str) -> Topic | None:
     """Return what a heading is about, or None if it is unknown."""
     if len(title) > 200:
@@ -154,9 +232,11 @@ def topic_of(title: str) -> Topic | None:
     name = plain(title)
     if name in _TOPICS:
         return _TOPICS[name]
-    for start, topic in _STARTS:
+    for start, topic in _FORMS + _STARTS:
         if name.startswith(start):
             return topic
+    if name.endswith(" version"):
+        return Topic.ASIDE
     return None
 
 
@@ -231,11 +311,11 @@ def is_metadata(text: str) -> bool:
 def find_user_story(lines: Sequence[Line]) -> str:
     """Return the first line that tells a user story, or an empty string."""
     for line in lines:
-        if not line.is_text:
+        if not line.is_text and line.form is not Form.QUOTE:
             continue
         story = line.text.strip().lstrip(">*_ ")
         bare = story.casefold()
-        if bare.startswith(("as a ", "as an ")) and " want" in bare:
+        if bare.startswith(("as a ", "as an ", "as the ")) and " want" in bare:
             return story.rstrip("*_ ")
     return ""
 

@@ -1,13 +1,15 @@
 """Read an issue as people write it.
 
-Headings may have any wording, and texts may be lists, tables or checkboxes.
+Any text is an issue: headings may have any wording or be missing, and what is wanted may
+be a list, a table, boxes or sentences.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from agentos.documents.criteria import find_criteria
 from agentos.documents.headings import (
     Topic,
     change_type,
@@ -16,20 +18,22 @@ from agentos.documents.headings import (
     place,
     scenario_title,
     split_label,
-    split_number,
     topic_of,
 )
+from agentos.documents.issue_title import find_title, is_courtesy, opening_of
 from agentos.documents.markdown import (
     MAX_CHARACTERS,
     Line,
     LineKind,
+    Lines,
     ListItem,
     Section,
     items,
     paragraphs,
-    scan,
     sections,
 )
+from agentos.documents.shapes import read_shape
+from agentos.documents.statements import entry_text, row_text, statements
 from agentos.documents.tables import Table, tables
 from agentos.documents.without_gc import without_gc
 from agentos.documents.words import code_spans
@@ -47,7 +51,10 @@ _ANSWERS = (
 )
 _NONE = ("none", "n/a", "no", "nothing", "none so far")
 _LABELS = (Topic.DEPENDENCIES, Topic.OBJECTIVE, Topic.USER_STORY)
-_PROSE = (Topic.USER_STORY, Topic.OBJECTIVE, Topic.CONTEXT)
+_PROSE = (Topic.USER_STORY, Topic.OBJECTIVE, Topic.CONTEXT, Topic.ASIDE)
+_LONGEST_COURTESY = 100
+_STATED = (Topic.CRITERIA, Topic.REQUIREMENTS, Topic.DONE)
+"""Topics whose prose is read sentence by sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +103,9 @@ class Issue:
     objective: str = ""
     context: _Texts = ()
     criteria: _Texts = ()
+    """What decides whether it is done, under whatever heading it stands."""
+    has_criteria: bool = False
+    """Whether the criteria have a section of their own."""
     requirements: _Notes = ()
     files: tuple[FileChange, ...] = ()
     scenarios: tuple[Scenario, ...] = ()
@@ -110,25 +120,6 @@ class Issue:
     other: tuple[tuple[str, str], ...] = ()
     """Unknown headings, with their text."""
     text: str = field(default="", repr=False)
-
-    @property
-    def defects(self) -> _Texts:
-        """Return what makes this issue unusable as a specification."""
-        found = []
-        if not self.title:
-            found.append(
-                "it has no title: begin it with a heading such as '# 42 - Export to"
-                " CSV'"
-            )
-        is_stated = (
-            self.objective or self.user_story or self.requirements or self.criteria
-        )
-        if not is_stated:
-            found.append(
-                "it states no objective, user story, requirement or acceptance"
-                " criterion"
-            )
-        return tuple(found)
 
 
 @dataclass(slots=True)
@@ -154,55 +145,78 @@ class _Parts:
 
 @without_gc
 def parse_issue(text: str) -> Issue:
-    """Read an issue; never fails, see `Issue.defects`."""
+    """Read an issue of any shape; never fails."""
     text = text[:MAX_CHARACTERS]
-    lines = scan(text)
+    issue = _read(text, read_shape(text))
+    if issue.title and issue.criteria:
+        return issue
+    # What is quoted, folded or copied counts where nothing else is said.
+    whole = _read(text, read_shape(text, takes_copies=True))
+    criteria = issue.criteria or whole.criteria
+    title = issue.title or whole.title
+    if criteria and not title:
+        # It is a list and nothing else.
+        title = criteria[0]
+    return replace(issue, title=title, criteria=criteria)
+
+
+def _read(text: str, lines: Lines) -> Issue:
     found = sections(lines)
-    title = ""
-    number = None
+    title = find_title(lines, found)
+    opening = opening_of(lines)
+    if title.head is not None:
+        opening += title.head.body
     parts = {topic: _Parts() for topic in Topic}
     other: list[tuple[str, str]] = []
-    head = _title_section(found)
-    if head is not None:
-        title, number = split_number(head.title)
-        _collect_opening(head, parts)
-    for section, topic, group in place(found, head):
+    _collect_opening(opening, title.text, parts)
+    placed = tuple(place(found, title.head))
+    for section, topic, group in placed:
         if topic is not None:
             _collect(section, topic, group, parts[topic])
-        else:
+        elif section.title:
             shown = _visible_text(section)
             other.append((section.title, shown))
-    criteria = parts[Topic.CRITERIA]
     requirements = parts[Topic.REQUIREMENTS]
     context = parts[Topic.CONTEXT].texts
     story = parts[Topic.USER_STORY].prose
     if not story:
         story = find_user_story(lines)
     objective = parts[Topic.OBJECTIVE].prose
-    is_stated = objective or story or criteria.notes or requirements.notes
+    named = parts[Topic.CRITERIA].notes
+    is_stated = objective or story or named or requirements.notes
     if context and not is_stated:
         objective = context[0]
     files: dict[str, FileChange] = {}
-    for file in parts[Topic.FILES].files:
+    listed = parts[Topic.FILES].files
+    for file in listed:
         files[file.path] = file
+    said = "" if title.is_sentence else title.text
+    criteria = find_criteria(said, opening, placed, lines)
+    proposed = parts[Topic.PROPOSAL].remarks
+    approach = parts[Topic.APPROACH].remarks
+    scenarios = parts[Topic.SCENARIOS].scenarios
+    done = parts[Topic.DONE].notes
+    tested = parts[Topic.TESTING].notes
+    questions = parts[Topic.QUESTIONS].questions
     return Issue(
-        title=title,
-        number=number,
+        title=title.text,
+        number=title.number,
         user_story=story,
         objective=objective,
         context=tuple(context),
-        criteria=criteria.remarks,
+        criteria=criteria.texts,
+        has_criteria=criteria.are_named,
         requirements=tuple(requirements.notes),
         files=tuple(files.values()),
-        scenarios=tuple(parts[Topic.SCENARIOS].scenarios),
-        technical_approach=parts[Topic.APPROACH].remarks,
+        scenarios=tuple(scenarios),
+        technical_approach=proposed + approach,
         security=parts[Topic.SECURITY].remarks,
         risks=parts[Topic.RISKS].remarks,
         dependencies=parts[Topic.DEPENDENCIES].remarks,
         out_of_scope=parts[Topic.OUT_OF_SCOPE].remarks,
-        definition_of_done=tuple(parts[Topic.DONE].notes),
-        testing_notes=tuple(parts[Topic.TESTING].notes),
-        open_questions=tuple(parts[Topic.QUESTIONS].questions),
+        definition_of_done=tuple(done),
+        testing_notes=tuple(tested),
+        open_questions=tuple(questions),
         other=tuple(other),
         text=text,
     )
@@ -214,26 +228,20 @@ def _visible_text(section: Section) -> str:
     return text.strip()
 
 
-def _title_section(found: Sequence[Section]) -> Section | None:
-    """Return the first section, unless its heading belongs to a known topic."""
-    if not found:
-        return None
-    first = found[0]
-    title, number = split_number(first.title)
-    if not title:
-        return None
-    if number is None and topic_of(title) is not None:
-        return None
-    return first
-
-
-def _collect_opening(section: Section, parts: dict[Topic, _Parts]) -> None:
+def _collect_opening(
+    opening: Sequence[Line], title: str, parts: dict[Topic, _Parts]
+) -> None:
     """Collect the text below the title, and labels such as `**Objective:** ...`."""
     context = parts[Topic.CONTEXT]
-    for text in paragraphs(section.body):
-        if not is_metadata(text):
-            context.texts.append(text)
-    for line in section.body:
+    for text in paragraphs(opening):
+        start = text[:_LONGEST_COURTESY]
+        bare = text.rstrip(".:")
+        if bare == title:
+            continue
+        if is_metadata(text) or is_courtesy(start):
+            continue
+        context.texts.append(text)
+    for line in opening:
         if not line.is_text:
             continue
         label, value = split_label(line.text)
@@ -245,13 +253,18 @@ def _collect_opening(section: Section, parts: dict[Topic, _Parts]) -> None:
 
 
 def _collect(section: Section, topic: Topic, group: str, into: _Parts) -> None:
-    listed = items(section.body)
-    entries = list(map(_entry_text, listed))
-    running = paragraphs(section.body)
-    grids = tables(section.body)
+    body = section.body
+    listed = items(body)
+    entries = list(map(entry_text, listed))
+    running = paragraphs(body)
+    grids = tables(body)
     into.texts += running
     if topic in _PROSE:
         into.texts += entries
+    elif topic in _STATED:
+        for text in statements(body):
+            note = Note(text, group)
+            into.notes.append(note)
     elif topic is Topic.FILES:
         into.files += _table_files(grids)
         into.files += _listed_files(listed, group)
@@ -266,8 +279,8 @@ def _collect(section: Section, topic: Topic, group: str, into: _Parts) -> None:
     else:
         for grid in grids:
             for row in grid.rows:
-                cell = _row_text(grid, row)
-                entries.append(cell)
+                text = row_text(grid, row)
+                entries.append(text)
         for text in entries or running:
             note = Note(text, group)
             into.notes.append(note)
@@ -278,8 +291,9 @@ def _questions(
 ) -> Iterator[Question]:
     if not listed:
         for text in running:
-            if text.endswith("?"):
-                yield Question(text)
+            if not text.endswith("?"):
+                continue
+            yield Question(text)
     codes = _code_below(section.body, listed)
     for entry in listed:
         bare = entry.text.strip()
@@ -287,41 +301,6 @@ def _questions(
         if bare.casefold() not in _NONE:
             code = " ".join(codes[entry.line])
             yield read_question(entry, code)
-
-
-def _entry_text(entry: ListItem) -> str:
-    if not entry.details:
-        return entry.text
-    text = entry.text.rstrip(":;,. ")
-    details = "; ".join(entry.details)
-    return f"{text}: {details}"
-
-
-def _row_text(grid: Table, row: _Texts) -> str:
-    """Return the cell under a known heading, or else the whole row.
-
-    In a table such as `| Days late | Fee |` no cell means anything without the others.
-    """
-    text = grid.cell(
-        row,
-        "criterion",
-        "requirement",
-        "description",
-        "concern",
-        "risk",
-    )
-    if text:
-        return text
-    if len(row) == 1:
-        return row[0]
-    parts = []
-    for title, cell in zip(grid.header, row, strict=True):
-        label = title.strip("*_`#: ")
-        if label and cell:
-            parts.append(f"{label}: {cell}")
-        elif cell:
-            parts.append(cell)
-    return "; ".join(parts)
 
 
 def _code_below(
@@ -367,10 +346,26 @@ def read_question(entry: ListItem, code: str = "") -> Question:
 def _table_files(grids: Sequence[Table]) -> Iterator[FileChange]:
     for grid in grids:
         for row in grid.rows:
-            path = grid.cell(row, "file", "path", "module")
+            path = grid.cell(
+                row,
+                "file",
+                "path",
+                "module",
+            )
             path = path.strip("` ")
-            description = grid.cell(row, "description", "what", "purpose", "why")
-            hint = grid.cell(row, "change", "type", "action")
+            description = grid.cell(
+                row,
+                "description",
+                "what",
+                "purpose",
+                "why",
+            )
+            hint = grid.cell(
+                row,
+                "change",
+                "type",
+                "action",
+            )
             if path:
                 change = change_type(hint, description)
                 yield FileChange(path, change, description)

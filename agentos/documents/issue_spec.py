@@ -85,7 +85,7 @@ def _check_parts(issue: Issue, draft: IssueDraft) -> Findings:
         ("user-story", issue.user_story, "a user story"),
         ("objective", issue.objective, "an objective"),
         ("requirements", issue.requirements, "requirements"),
-        ("criteria", issue.criteria, "acceptance criteria"),
+        ("criteria", issue.has_criteria, "acceptance criteria"),
     )
     for id, value, name in parts:
         if not value:

@@ -16,6 +16,7 @@ from typing import Protocol
 
 from agentos.backlog.inbox import Source
 from agentos.backlog.preview import Preview, RunOptions, build_config
+from agentos.documents.issue_title import with_title
 from agentos.errors import BadInput, ItemError
 from agentos.gateway.providers import gives_recorded, is_rules
 from agentos.item import Failure, Item, Outcome, State, failed
@@ -286,9 +287,13 @@ class _ItemRun:
 
     def _assignment(self, source: Source) -> Assignment:
         run = self._run
+        text = source.text
+        record = self._item.kind.record
+        if record.takes_issues or record.takes_briefs:
+            text = with_title(text, source.title)
         return Assignment(
             item=self._item,
-            text=source.text,
+            text=text,
             digest=source.digest,
             repository=run.preview.key,
             config=self._config,

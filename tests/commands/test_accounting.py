@@ -123,7 +123,7 @@ def test_a_file_that_cannot_be_used_is_remembered_as_failed(world: World) -> Non
 def test_a_failed_item_that_was_mended_is_retried(world: World) -> None:
     issue = world.repo / "docs/issues/2-export.md"
     good = issue.read_text("utf-8")
-    issue.write_text("nothing\n", "utf-8")
+    issue.write_text("\n", "utf-8")
     assert world.run("lld-workflow", "--all").code == 1
     issue.write_text(good, "utf-8")
     ended = world.run("lld-workflow", "--all", "--retry-failed")
@@ -264,7 +264,7 @@ def test_a_failed_brief_is_retried_by_the_command_that_is_printed(
 ) -> None:
     world = make_world(issues=0, briefs=0)
     brief = world.repo.parent / "55-brief.md"
-    brief.write_text("x\n", "utf-8")
+    brief.write_text("\n", "utf-8")
     ended = world.run("issue-workflow", "--brief", str(brief))
     line = next(
         line for line in ended.stdout.splitlines() if line.startswith("Failed: ")

@@ -21,7 +21,7 @@ BAD_FILES = {
     "50 MB": (b"# 2 - Big\n" + b"x" * 50_000_000, "the limit is 1 MB"),
     "latin-1": ("# 2 - Größe\n".encode("latin-1"), "is not UTF-8 text"),
     "utf-16": ("# 2 - Title\n".encode("utf-16"), "is not UTF-8 text"),
-    "no structure": (b"hello\n", "Invalid spec format"),
+    "only comments": (b"<!-- what goes wrong? -->\n", "is empty"),
 }
 
 

@@ -99,7 +99,7 @@ class TestIntegration:
         self, make_world: Callable[..., World], command: tuple[str, ...]
     ) -> None:
         world = make_world(issues=4)
-        (world.repo / "docs/issues/2-export.md").write_text("nothing\n", "utf-8")
+        (world.repo / "docs/issues/2-export.md").write_text("\n", "utf-8")
         ended = world.run(*command, "--all", "--parallel", "2")
         assert (ended.code, "3 completed, 1 failed (LLD-2)" in ended.stdout) == (
             1,
@@ -218,9 +218,9 @@ class TestUserScenarios:
         self, make_world: Callable[..., World]
     ) -> None:
         world = make_world(issues=10)
-        (world.repo / "docs/issues/4-export.md").write_text("no structure\n", "utf-8")
+        (world.repo / "docs/issues/4-export.md").write_text("\n", "utf-8")
         ended = world.run("lld-workflow", "--all", "--parallel", "3")
-        assert "[LLD-4] FAILED: Invalid spec format" in ended.stderr
+        assert "[LLD-4] FAILED: 4-export.md: is empty" in ended.stderr
         assert "9 completed, 1 failed (LLD-4)" in ended.stdout
 
     def test_4_ctrl_c_checkpoints_and_the_same_command_resumes(

@@ -126,6 +126,8 @@ class Source:
     """Empty if the input cannot be read."""
     problem: str = ""
     """Why the input cannot be used, and what to do about it."""
+    title: str = ""
+    """The title for a text that has none: the words in the name of its file."""
 
 
 class Inbox(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 from agentos.backlog.inbox import Collected, Inbox, Source
@@ -39,7 +40,8 @@ class AnsweredInbox:
             text = with_answers(
                 source.text, parse_answers(answers.decode("utf-8", "replace"))
             )
-            return Source(text, _combine(source.digest, answers))
+            digest = _combine(source.digest, answers)
+            return replace(source, text=text, digest=digest)
         except BadInput as error:
             return Source("", source.digest, str(error))
 

@@ -1,4 +1,4 @@
-"""A folder of Markdown files as inbox.
+"""A folder of Markdown and text files as inbox.
 
 The id is the number in the name (`42.md`, `42-title.md`) or in the first heading, else
 the name.
@@ -13,8 +13,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from agentos.backlog.inbox import Collected, Reject, Source
+from agentos.documents.issue_title import title_of_file
 from agentos.documents.judged_text import TEXT_HASH
 from agentos.documents.markdown import MAX_CHARACTERS
+from agentos.documents.shapes import is_blank
 from agentos.errors import BadInput, InvalidIdentifier, UsageError
 from agentos.item import Item
 from agentos.kinds import Kind
@@ -25,6 +27,8 @@ INPUT_LIMIT = MAX_CHARACTERS
 LINE_LIMIT = 20_000
 HEADING_WINDOW = 8_192
 NOT_ITEMS = frozenset({"readme", "index", "template"})
+ENDINGS = (".md", ".markdown", ".txt")
+"""The endings of the files that may be items; a design is always Markdown."""
 
 _NUMBERED_NAME = re.compile(r"0*([0-9]{1,18})(?:[-_. ].*)?", re.DOTALL)
 _NUMBERED_HEADING = re.compile(
@@ -34,7 +38,7 @@ _NUMBERED_HEADING = re.compile(
 
 
 class DirectoryInbox:
-    """The Markdown files of one folder of a repository, or a single file."""
+    """The texts in one folder of a repository, or a single file."""
 
     def __init__(
         self, repository: Path, workflow: Kind, file: Path | None = None
@@ -60,11 +64,11 @@ class DirectoryInbox:
             )
         try:
             with os.scandir(self.folder) as entries:
-                found = list(filter(_may_be_item, entries))
+                found = list(filter(self._may_be_item, entries))
         except FileNotFoundError:
             raise UsageError(
                 f"{self._workflow.record.inputs}: not found in {self._repository}; put"
-                " Markdown files there or give --repo"
+                " Markdown or text files there or give --repo"
             ) from None
         except OSError as error:
             raise UsageError(
@@ -82,8 +86,9 @@ class DirectoryInbox:
         try:
             data = self._read(item)
             digest = self._hash(data)
-            text = decode_text(data, Path(item.source).name)
-            return Source(text, digest)
+            name = Path(item.source).name
+            text = decode_text(data, name)
+            return Source(text, digest, title=title_of_file(stem_of(name)))
         except BadInput as error:
             return Source("", digest, str(error))
 
@@ -113,7 +118,7 @@ class DirectoryInbox:
         return read_regular(path, INPUT_LIMIT)
 
     def _identify(self, name: str, source: str) -> Item | Reject:
-        stem = name.removesuffix(".md")
+        stem = stem_of(name)
         if self._workflow.record.builds:
             # The design of an item without a number has a name: `LLD-audit-trail.md`.
             stem = stem.removeprefix("LLD-")
@@ -133,6 +138,22 @@ class DirectoryInbox:
             item = Item(self._workflow, shown[:40] or "?", source)
             return Reject(item, reason)
         return Item(self._workflow, id, source)
+
+    def _may_be_item(self, entry: os.DirEntry[str]) -> bool:
+        name = entry.name
+        endings = ENDINGS[:1] if self._workflow.record.builds else ENDINGS
+        if not name.endswith(endings) or name.startswith((".", "_")):
+            return False
+        # A text without a number is more likely somebody's notes.
+        if name.endswith(".txt") and not name[0].isdigit():
+            return False
+        if stem_of(name).lower() in NOT_ITEMS:
+            return False
+        try:
+            return not entry.is_dir()
+        except OSError:
+            # A link to itself is an item that cannot be read; the others still can.
+            return True
 
     def _heading_number(self, source: str) -> str | None:
         try:
@@ -248,19 +269,14 @@ def decode_text(data: bytes, name: str) -> str:
         )
     if text.count("\n") > LINE_LIMIT:
         raise BadInput(f"{name}: has more than {LINE_LIMIT:,} lines; split it up")
-    if not text.strip():
+    if is_blank(text):
         raise BadInput(f"{name}: is empty; describe the work in it, or remove it")
     return text
 
 
-def _may_be_item(entry: os.DirEntry[str]) -> bool:
-    name = entry.name
-    if not name.endswith(".md") or name.startswith((".", "_")):
-        return False
-    if name.removesuffix(".md").lower() in NOT_ITEMS:
-        return False
-    try:
-        return not entry.is_dir()
-    except OSError:
-        # A link to itself is an item that cannot be read; the others still can.
-        return True
+def stem_of(name: str) -> str:
+    """Return the name of an item's file without its ending."""
+    for ending in ENDINGS:
+        if name.endswith(ending):
+            return name.removesuffix(ending)
+    return name

@@ -25,12 +25,12 @@ class Demands:
     text: str
     title: str
     criteria: Statements
-    """The acceptance criteria; the wishes of a brief."""
+    """What decides whether it is done; the wishes of a brief."""
     requirements: Statements
     """The requirements; the constraints of a brief."""
     open_questions: Statements = ()
-    defects: Statements = ()
-    """Why a run would reject the item."""
+    has_criteria: bool = True
+    """Whether the criteria have a section of their own."""
     is_aimed: bool = True
     """Whether it states an objective."""
 
@@ -63,7 +63,6 @@ def read_demands(text: str, workflow: Kind) -> Demands:
             brief.title,
             _cut(brief.wishes),
             _cut(brief.constraints),
-            defects=brief.defects,
         )
     issue = parse_issue(text)
     requirements = [requirement.text for requirement in issue.requirements]
@@ -75,7 +74,7 @@ def read_demands(text: str, workflow: Kind) -> Demands:
         criteria=_cut(issue.criteria),
         requirements=_cut(requirements),
         open_questions=_cut(unanswered),
-        defects=issue.defects,
+        has_criteria=issue.has_criteria,
         is_aimed=bool(aim),
     )
 

@@ -75,11 +75,11 @@ def _describe_conflict(demands: Demands, one: Measure, other: Measure) -> Compla
 
 
 def _check_substance(demands: Demands, workflow: Kind) -> Iterator[Complaint]:
-    """Yield what a run would reject, and what says too little."""
-    if demands.defects:
-        what = "; ".join(demands.defects)
-        yield Complaint(Class.UNUSABLE, what, "fix it: a run would reject it")
-        return
+    """Yield what says too little."""
+    if not demands.title:
+        what = "no title: neither a heading nor a first line"
+        advice = "begin it with a heading such as '# 42 - Export to CSV'"
+        yield Complaint(Class.VAGUE, what, advice, is_serious=False)
     words = len(demands.text.split())
     if words < FEWEST_WORDS:
         what = f"{words} words in all, fewer than {FEWEST_WORDS}"
@@ -98,9 +98,9 @@ def _check_substance(demands: Demands, workflow: Kind) -> Iterator[Complaint]:
             advice,
             is_serious=False,
         )
-    if demands.criteria or not workflow.record.takes_issues:
+    if demands.has_criteria or not workflow.record.takes_issues:
         return
-    if demands.requirements:
+    if demands.requirements or demands.criteria:
         what = "requirements, but no acceptance criteria"
         advice = (
             "add a section Acceptance Criteria with what decides whether it is done"

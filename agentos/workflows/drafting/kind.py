@@ -30,12 +30,6 @@ class Finalize(Protocol):
     ) -> str: ...
 
 
-def _find_none(source: str) -> Sequence[str]:
-    """Return no defect: an empty source is refused before it gets here."""
-    del source
-    return ()
-
-
 @dataclass(frozen=True, slots=True)
 class DraftingKind:
     """A kind that drafts a document from a source and has it reviewed."""
@@ -45,8 +39,6 @@ class DraftingKind:
     """Check a draft mechanically against its source, the previous draft and the
     repository.
     """
-    find_defects: Callable[[str], Sequence[str]] = _find_none
-    """Return the reasons why a source is unusable."""
     version: int = 1
     """Increase it when checkpoints of the previous graph can no longer be resumed."""
     nodes: tuple[str, str, str, str, str] = STEPS

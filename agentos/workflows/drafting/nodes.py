@@ -30,7 +30,7 @@ from agentos.documents.provenance import (
 from agentos.documents.verdict import Verdict, parse_verdict, verdict_json
 from agentos.documents.verdict.model import SourceError
 from agentos.documents.writer_notes import WriterNotes, split_notes
-from agentos.errors import BadInput, ModelFormat
+from agentos.errors import ModelFormat
 from agentos.gateway.providers import Completion, Message
 from agentos.item import State
 from agentos.plain_data import from_data, to_data
@@ -98,13 +98,8 @@ class DraftingContext:
 
 
 async def load(state: DraftingState, context: DraftingContext) -> Update:
-    """Refuse an unusable source, record the repository, and go on from what earlier runs
-    left.
-    """
+    """Record the repository, and go on from what earlier runs left."""
     source = state["source"]
-    defects = context.kind.find_defects(source)
-    if defects:
-        raise BadInput(f"Invalid spec format: {'; '.join(defects)}")
     memory = context.recall(source)
     snapshot = context.take_snapshot()
     rounds = []

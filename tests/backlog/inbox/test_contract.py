@@ -118,7 +118,7 @@ def test_the_documents_of_the_product_read_what_an_inbox_gives(
     source = inbox.load(item)
     assert source.problem == ""
     issue = parse_issue(source.text)
-    assert (issue.number, issue.title, issue.defects) == (3, TITLE, ())
+    assert (issue.number, issue.title) == (3, TITLE)
     assert len(issue.criteria) == 3
 
 

@@ -199,11 +199,26 @@ def test_an_open_question_is_a_note_and_an_answered_one_nothing() -> None:
     )
 
 
-def test_what_the_workflow_would_refuse_is_unusable() -> None:
-    assert [complaint.kind for complaint in complaints("nothing\n")] == [Class.UNUSABLE]
-    assert [complaint.kind for complaint in complaints("", Kind.ISSUE)] == [
-        Class.UNUSABLE
-    ]
+def test_a_text_of_a_few_words_is_vague_and_not_unusable() -> None:
+    found = complaints("make it better\n")
+    assert [complaint.kind for complaint in found] == [Class.VAGUE, Class.NO_CRITERIA]
+    (vague,) = complaints("make it better\n", Kind.ISSUE)
+    assert vague.kind is Class.VAGUE
+
+
+def test_a_missing_title_is_a_note() -> None:
+    log = "".join(f"2024-03-04 11:00:0{second} INFO up\n" for second in range(9))
+    note, *_ = complaints(log)
+    assert (note.kind, note.is_serious) == (Class.VAGUE, False)
+    assert note.what.startswith("no title")
+
+
+def test_criteria_under_another_heading_are_only_a_note() -> None:
+    (note,) = complaints(
+        f"# 1 - Export\n\n## Background\n{PURPOSE}\n\n## Deliverables\n"
+        "- `shelf export` writes one row for each loan\n"
+    )
+    assert (note.kind, note.is_serious) == (Class.NO_CRITERIA, False)
 
 
 def test_of_the_examples_only_the_known_ones_are_complained_about() -> None:

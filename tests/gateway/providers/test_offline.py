@@ -37,7 +37,10 @@ from tests.support import ROOT
 EXAMPLES = ROOT / "examples" / "backlog"
 RECORDINGS = ROOT / "examples" / "recorded"
 DOCUMENTS = ROOT / "tests" / "documents"
-STYLES = sorted((DOCUMENTS / "styles").glob("*.md"))
+STYLES = [
+    *sorted((DOCUMENTS / "styles").glob("*.md")),
+    *sorted((DOCUMENTS / "issues").rglob("*.md")),
+]
 TIDE = (DOCUMENTS / "fixtures" / "tide_issue.md").read_text("utf-8")
 TEMPLATES = {
     "lld": load_template("agentos.workflows.drafting.lld", "lld"),
@@ -156,8 +159,8 @@ def test_no_word_is_invented_for_a_brief(path: Path) -> None:
     assert words_of(draft(source, "issue")) - known == set()
 
 
-def test_there_are_twelve_styles() -> None:
-    assert len(STYLES) == 12
+def test_there_are_enough_styles() -> None:
+    assert len(STYLES) > 40
 
 
 def test_a_template_of_the_repositorys_own_is_filled_by_its_headings() -> None:

@@ -16,10 +16,6 @@ if TYPE_CHECKING:
     from agentos.workflows.engine.flow import Flow
 
 
-def _find_defects(source: str) -> tuple[str, ...]:
-    return parse_brief(source).defects
-
-
 def _check(draft: str, source: str, previous: str, tree: Tree) -> tuple[Finding, ...]:
     del tree
     return check_issue_spec(
@@ -32,7 +28,6 @@ def _check(draft: str, source: str, previous: str, tree: Tree) -> tuple[Finding,
 KIND = DraftingKind(
     workflow=Kind.ISSUE,
     check=_check,
-    find_defects=_find_defects,
     finalize=finalize_issue,
 )
 

@@ -14,10 +14,6 @@ if TYPE_CHECKING:
     from agentos.workflows.engine.flow import Flow
 
 
-def _find_defects(source: str) -> tuple[str, ...]:
-    return parse_issue(source).defects
-
-
 def _check(draft: str, source: str, previous: str, tree: Tree) -> tuple[Finding, ...]:
     return check_lld(
         parse_lld(draft),
@@ -30,7 +26,6 @@ def _check(draft: str, source: str, previous: str, tree: Tree) -> tuple[Finding,
 KIND = DraftingKind(
     workflow=Kind.LLD,
     check=_check,
-    find_defects=_find_defects,
     nodes=("N0_load", "N1_design", "N2_validate", "N3_review", "N4_finalize"),
     unwrap=unwrap,
     finalize=finalize_lld,
