@@ -211,7 +211,14 @@ def _raise_headings(lines: Iterable[Line]) -> Iterator[Line]:
     block = 0
     # Whether that heading ends with its paragraph, as a label does.
     is_label = False
+    # Comments are others' text: what looks like a heading in them is none.
+    is_comment = False
     for line in lines:
+        if line.kind is LineKind.HEADING and line.level <= 2:
+            is_comment = plain(line.text) == "comments"
+        if is_comment:
+            yield line
+            continue
         if is_label and line.kind is LineKind.BLANK:
             is_label = False
             yield _heading(line, "")
