@@ -1,0 +1,430 @@
+"""Findings from the first review to the last, and looks on the way: through the real
+graph, with scripted models.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentos.documents.ledger import LedgerFile, read_ledger_file
+from agentos.gateway.providers import Completion
+from agentos.item import Item, Outcome, State
+from agentos.kinds import Kind
+from agentos.repository.publish import Artifacts
+from agentos.settings import RunConfig
+from agentos.workflows.engine.assignment import Assignment
+from agentos.workflows.engine.flow import Session
+from agentos.workflows.engine.runner import run_session
+from agentos.workflows.engine.stores import SqliteStore
+from tests.stand_in import write_draft
+
+ISSUE = """# 7 - Export members as CSV
+
+## Objective
+
+Members can be exported by `export_members` in `shelf/members.py`.
+
+## Acceptance Criteria
+
+- [ ] `shelf export --csv` writes one row for each member
+- [ ] An empty list gives a file with the header row only
+"""
+CODE = """\
+def export_members(path: str) -> int:
+    with open(path, "w") as file:
+        return file.write("")
+"""
+QUOTE = {
+    "path": "shelf/members.py",
+    "line": 2,
+    "text": 'with open(path, "w") as file:',
+}
+FORGED = {"path": "shelf/members.py", "line": 2, "text": "file = open(path)"}
+
+
+def finding(
+    text: str, tier: str = "high", basis: str = "text", *quotes: dict[str, Any]
+) -> dict[str, Any]:
+    """Return a finding as a reviewer writes it."""
+    return {
+        "id": "N1",
+        "tier": tier,
+        "category": "safety",
+        "section": "2.5",
+        "text": text,
+        "basis": basis,
+        "quotes": list(quotes),
+    }
+
+
+def verdict(decision: str, *findings: dict[str, Any], **more: Any) -> str:
+    """Return the answer of a reviewer."""
+    given = {
+        "decision": decision,
+        "summary": f"{decision}, as scripted.",
+        "earlier": [],
+        "findings": list(findings),
+        "resolved_questions": [],
+        "source_errors": [],
+        "questions": [],
+        "coverage": [],
+        **more,
+    }
+    return json.dumps({"look": None, "verdict": given})
+
+
+def look(*lines: str) -> str:
+    """Return a reviewer's request to look."""
+    return json.dumps({"look": lines, "verdict": None})
+
+
+def said_of(id: str, state: str, reason: str = "as scripted") -> dict[str, str]:
+    return {"id": id, "state": state, "reason": reason}
+
+
+class Models:
+    """Give scripted answers by role, and keep what was asked."""
+
+    def __init__(self, drafts: list[str], reviews: list[str]) -> None:
+        self._answers = {"draft": list(drafts), "review": list(reviews)}
+        self.asked: list[tuple[str, list[str]]] = []
+
+    async def __call__(self, **question: Any) -> Completion:
+        """Answer one question."""
+        role = question["role"]
+        texts = [message.text for message in question["messages"]]
+        self.asked.append((role, texts))
+        return Completion(self._answers[role].pop(0), f"scripted {role}")
+
+    @property
+    def calls(self) -> str:
+        """The roles that were asked, by their first letters."""
+        return "".join(role[0] for role, _ in self.asked)
+
+    def last(self, role: str) -> str:
+        """Return the last message that a role was sent."""
+        return [texts for asked, texts in self.asked if asked == role][-1][-1]
+
+
+class Desk:
+    """A repository with one issue, run as often as a test likes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.repo = folder / "repo"
+        (self.repo / "shelf").mkdir(parents=True)
+        (self.repo / "shelf/members.py").write_text(CODE, "utf-8")
+        self.source = ISSUE
+        self.observed: list[tuple[str, str]] = []
+        self._folder = folder
+        self._runs = 0
+        design = write_draft("lld.draft", {"item": "7", "issue": ISSUE})
+        self.drafts = [
+            design.replace("## 12.", f"Revision {number}.\n\n## 12.")
+            for number in range(9)
+        ]
+
+    def run(self, models: Models, **config: Any) -> Outcome:
+        """Run the issue, and publish what the run left."""
+        self._runs += 1
+        assignment = Assignment(
+            item=Item(Kind.LLD, "7", "docs/issues/7.md"),
+            text=self.source,
+            digest=hashlib.sha256(self.source.encode()).hexdigest(),
+            repository="",
+            config=RunConfig(drafter="openai:a", reviewer="openai:b", **config),
+        )
+        store = SqliteStore(self._folder / f"checkpoint-{self._runs}.db")
+        session = Session(
+            assignment,
+            self.repo,
+            store,
+            models,
+            lambda what, text: self.observed.append((what, text)),
+        )
+        outcome, artifacts = asyncio.run(run_session(session, lambda _: None))
+        self._publish(artifacts)
+        return outcome
+
+    def _publish(self, artifacts: Artifacts) -> None:
+        lineage = self.repo / "docs/lineage/active/7-lld"
+        lineage.mkdir(parents=True, exist_ok=True)
+        for old in lineage.iterdir():
+            old.unlink()
+        (texts,) = artifacts.files
+        for name, text in texts.items():
+            (lineage / name).write_text(text, "utf-8")
+        if artifacts.document:
+            document = self.repo / "docs/lld/active/LLD-007.md"
+            document.parent.mkdir(parents=True, exist_ok=True)
+            document.write_text(artifacts.document, "utf-8")
+
+    @property
+    def stored(self) -> LedgerFile:
+        """The ledger of the last run."""
+        path = self.repo / "docs/lineage/active/7-lld/findings.json"
+        return read_ledger_file(path.read_text("utf-8"))
+
+    @property
+    def states(self) -> dict[str, str]:
+        """The state of each finding."""
+        return {entry.id: str(entry.state) for entry in self.stored.ledger.entries}
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def notes(draft: str, *lines: str) -> str:
+    """Return a draft with the writer's notes below it."""
+    return "\n".join([draft, "```notes", *lines, "```", ""])
+
+
+def test_a_false_finding_is_contested_with_a_quoted_line_and_withdrawn(
+    desk: Desk,
+) -> None:
+    false = finding("The file is never closed.", "blocking")
+    contested = 'F1: contested, shelf/members.py:9 `with open(path, "w") as file:` - closed by the block'
+    models = Models(
+        [desk.drafts[0], notes(desk.drafts[0], contested)],
+        [
+            verdict("REVISE", false),
+            verdict("APPROVED", earlier=[said_of("F1", "withdrawn")]),
+        ],
+    )
+    assert desk.run(models).state is State.APPROVED
+    assert models.calls == "drdr"
+    assert (
+        'shelf/members.py:2 `with open(path, "w") as file:`: closed by the block'
+        in (models.last("review"))
+    )
+    assert "contested by the writer" in models.last("review")
+    assert desk.states == {"F1": "withdrawn"}
+
+
+def test_the_second_contest_is_a_question_to_a_person(desk: Desk) -> None:
+    contested = "F1: contested, it is closed"
+    models = Models(
+        [
+            desk.drafts[0],
+            notes(desk.drafts[0], contested),
+            notes(desk.drafts[1], contested),
+        ],
+        [
+            verdict("REVISE", finding("The file is never closed.")),
+            verdict("REVISE", earlier=[said_of("F1", "open", "where?")]),
+            verdict("APPROVED"),
+        ],
+    )
+    outcome = desk.run(models)
+    assert outcome.state is State.NEEDS_DISCUSSION
+    (question,) = outcome.questions
+    assert "The file is never closed." in question
+    assert "Who is right?" in question
+
+
+def test_a_quoted_line_that_is_nowhere_is_sent_back_once_and_then_binds_nobody(
+    desk: Desk,
+) -> None:
+    forged = finding("The file is never closed.", "high", "code", FORGED)
+    models = Models(
+        [desk.drafts[0]],
+        [verdict("REVISE", forged), verdict("APPROVED", forged)],
+    )
+    outcome = desk.run(models)
+    assert models.calls == "drr"
+    assert "not in the repository: N1: shelf/members.py:2" in models.last("review")
+    assert outcome.state is State.APPROVED
+    (entry,) = desk.stored.ledger.entries
+    assert (entry.tier, entry.basis, entry.quotes) == ("suggestion", "memory", ())
+
+
+def test_a_quoted_line_that_is_there_binds(desk: Desk) -> None:
+    real = finding("Two exports overwrite each other.", "blocking", "code", QUOTE)
+    models = Models(
+        [desk.drafts[0], desk.drafts[1]],
+        [
+            verdict("REVISE", real),
+            verdict("APPROVED", earlier=[said_of("F1", "resolved")]),
+        ],
+    )
+    assert desk.run(models).state is State.APPROVED
+    assert desk.states == {"F1": "resolved"}
+    assert 'shelf/members.py:2 `with open(path, "w") as file:`' in models.last("draft")
+
+
+def test_what_a_reviewer_only_remembers_does_not_hold_up_an_approval(
+    desk: Desk,
+) -> None:
+    remembered = finding("open() may leak.", "blocking", "memory")
+    outcome = desk.run(Models([desk.drafts[0]], [verdict("APPROVED", remembered)]))
+    assert outcome.state is State.APPROVED
+    assert outcome.findings == ("F1 (suggestion, 2.5): open() may leak.",)
+
+
+def test_an_approval_that_is_silent_about_a_blocking_finding_is_asked_again(
+    desk: Desk,
+) -> None:
+    models = Models(
+        [desk.drafts[0], desk.drafts[1]],
+        [
+            verdict("REVISE", finding("It loses data.", "blocking")),
+            verdict("APPROVED"),
+            verdict("APPROVED", earlier=[said_of("F1", "resolved")]),
+        ],
+    )
+    assert desk.run(models).state is State.APPROVED
+    assert models.calls == "drdrr"
+    assert "does not say what became of F1" in models.last("review")
+
+
+def test_a_discussion_with_open_findings_goes_on_with_all_of_them(desk: Desk) -> None:
+    three = [
+        finding(text)
+        for text in (
+            "Nothing bounds the size of the upload.",
+            "Time zones are mixed in the table.",
+            "The migration cannot be taken back.",
+        )
+    ]
+    for number, one in enumerate(three):
+        one["id"] = f"N{number}"
+    first = Models(
+        [desk.drafts[0]], [verdict("DISCUSS", *three, questions=["Who pays?"])]
+    )
+    outcome = desk.run(first)
+    assert outcome.state is State.NEEDS_DISCUSSION
+    assert outcome.questions == ("Who pays?",)
+    desk.source = (
+        f"{ISSUE}\n## Open Questions\n\n- [x] Who pays? **Answer:** The club.\n"
+    )
+    second = Models(
+        [desk.drafts[1]],
+        [
+            verdict(
+                "APPROVED",
+                earlier=[said_of(f"F{number}", "resolved") for number in (1, 2, 3)],
+            )
+        ],
+    )
+    assert desk.run(second).state is State.APPROVED
+    prompt = second.last("draft")
+    assert "Revision 0." in prompt
+    assert all(one["text"] in prompt for one in three)
+    assert "Asked of a person" not in prompt
+    assert "-Revision 0.\n+Revision 1." in second.last("review")
+    assert desk.states == {"F1": "resolved", "F2": "resolved", "F3": "resolved"}
+
+
+def test_ids_are_never_given_twice_also_after_an_edit_of_the_issue(desk: Desk) -> None:
+    revise = verdict("REVISE", finding("Nothing bounds the upload."))
+    desk.run(Models([desk.drafts[0]], [revise]), max_rounds=1)
+    desk.source = ISSUE.replace("one row", "one line")
+    another = verdict("REVISE", finding("Time zones are mixed in the table."))
+    models = Models([desk.drafts[1]], [another])
+    desk.run(models, max_rounds=1)
+    assert desk.states == {"F1": "withdrawn", "F2": "open"}
+    assert "## The previous draft\n\n(none)" in models.last("draft")
+
+
+def test_a_refusal_without_findings_says_what_is_not_covered(desk: Desk) -> None:
+    row = {
+        "requirement": "R2",
+        "text": "An empty list gives a header row",
+        "scenarios": [],
+        "covered": False,
+    }
+    models = Models(
+        [desk.drafts[0], desk.drafts[1]],
+        [verdict("REVISE", coverage=[row]), verdict("APPROVED")],
+    )
+    assert desk.run(models).state is State.APPROVED
+    prompt = models.last("draft")
+    assert "REVISE, as scripted." in prompt
+    assert "R2 (An empty list gives a header row): no scenario" in prompt
+
+
+def test_a_revision_and_a_question_go_on_and_end_with_the_question(desk: Desk) -> None:
+    models = Models(
+        [desk.drafts[0], desk.drafts[1]],
+        [
+            verdict("REVISE", finding("It loses data."), questions=["Which format?"]),
+            verdict("APPROVED", earlier=[said_of("F1", "resolved")]),
+        ],
+    )
+    outcome = desk.run(models)
+    assert outcome.state is State.NEEDS_DISCUSSION
+    assert outcome.questions == ("Which format?",)
+    assert models.calls == "drdr"
+    assert "Which format?" in models.last("draft")
+    assert not (desk.repo / "docs/lld/active/LLD-007.md").exists()
+
+
+def test_an_issue_that_is_wrong_about_the_code_is_a_question_and_the_work_goes_on(
+    desk: Desk,
+) -> None:
+    wrong = 'issue: "gives a file" - shelf/members.py:2 `with open(path, "w") as file:` - an existing file is replaced'
+    models = Models([notes(desk.drafts[0], wrong)], [verdict("APPROVED")])
+    outcome = desk.run(models)
+    assert outcome.state is State.APPROVED
+    (question,) = outcome.questions
+    assert 'The source says "gives a file"' in question
+    assert "an existing file is replaced" in question
+    document = (desk.repo / "docs/lld/active/LLD-007.md").read_text("utf-8")
+    assert "Followed: an existing file is replaced" in document
+
+
+def test_an_edited_design_is_reviewed_as_it_stands_and_nothing_else_is(
+    desk: Desk,
+) -> None:
+    desk.run(Models([desk.drafts[0]], [verdict("APPROVED")]))
+    document = desk.repo / "docs/lld/active/LLD-007.md"
+    text = document.read_text("utf-8")
+    document.write_text(text.replace("Revision 0.", "Edited by hand."), "utf-8")
+    models = Models([], [verdict("APPROVED")])
+    assert desk.run(models).state is State.APPROVED
+    assert models.calls == "r"
+    assert "Edited by hand." in models.last("review")
+    assert "Review Log" not in models.last("review").partition("## The design")[2]
+    assert "Edited by hand." in document.read_text("utf-8")
+
+
+def test_both_look_before_they_answer_and_what_they_saw_is_reported(
+    desk: Desk,
+) -> None:
+    models = Models(
+        ["```look\nsymbol export_members\n```", desk.drafts[0]],
+        [look("read shelf/members.py 1-3", "search nowhere"), verdict("APPROVED")],
+    )
+    outcome = desk.run(models)
+    assert outcome.state is State.APPROVED
+    assert outcome.calls == 4
+    assert 'with open(path, "w") as file:' in models.last("draft")
+    assert "0 hits in" in models.last("review")
+    looked = [text for what, text in desk.observed if what == "looked"]
+    assert len(looked) == 2
+    assert looked[0].startswith("drafter: symbol export_members")
+    assert looked[1].startswith("reviewer: read shelf/members.py 1-3")
+    prompts = [texts for role, texts in models.asked if role == "draft"]
+    assert prompts[1][: len(prompts[0])] == prompts[0]
+
+
+def test_who_only_looks_is_told_to_answer_and_then_ends(desk: Desk) -> None:
+    endless = ["```look\nsearch x\n```"] * 20
+    models = Models(endless, [])
+    with pytest.raises(Exception, match="looked 4 times and wrote nothing"):
+        desk.run(models, look_turns=2)
+    assert models.calls == "ddddd"
+    assert "Not answered: all 2 turns are used" in models.last("draft")
+
+
+def test_without_turns_nobody_looks(desk: Desk) -> None:
+    models = Models([desk.drafts[0]], [verdict("APPROVED")])
+    desk.run(models, look_turns=0)
+    assert "You cannot look at more" in models.last("draft")
