@@ -253,6 +253,7 @@ def accept_as_they_stand(
         if not lacks_text_hash(item, repository):
             continue
         path = repository / document_path(item.kind, item.id)
+        home.prepare(key)
         try:
             lock = locks.try_acquire(home.item(key, item).lock)
             if lock is None:

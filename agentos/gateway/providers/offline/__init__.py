@@ -122,7 +122,8 @@ class OfflineProvider(Provider):
             verdict = script_discuss(verdict)
         elif FaultKind.REVISE in faults or wants_more:
             model = SCRIPTED
-            verdict = script_revise(verdict, request.round)
+            earlier = request.inputs.get("earlier_findings", "")
+            verdict = script_revise(verdict, request.round, earlier)
         elif self._options.approve_after:
             model = SIMULATED
             verdict = let_pass(verdict, request.round)

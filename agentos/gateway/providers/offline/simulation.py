@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from agentos.documents.findings import Category, Finding, Tier
-from agentos.documents.verdict import Decision, Verdict
+from agentos.documents.verdict import (
+    Decision,
+    EarlierFinding,
+    EarlierState,
+    Verdict,
+)
+
+_OPEN = re.compile(r"^- (F[0-9]+) \(", re.MULTILINE)
 
 _SCRIPT: tuple[tuple[Category, str, str], ...] = (
     (Category.OBSERVABILITY, "11", "Name the sign by which an operator sees trouble."),
@@ -25,8 +33,14 @@ _SCRIPT: tuple[tuple[Category, str, str], ...] = (
 """
 
 
-def script_revise(verdict: Verdict, round: int) -> Verdict:
-    """Return the verdict as a scripted request for one more round."""
+def script_revise(verdict: Verdict, round: int, earlier_findings: str) -> Verdict:
+    """Return the verdict as a scripted request for one more round, in which everything
+    that was found before is resolved.
+    """
+    earlier = [
+        EarlierFinding(id, EarlierState.RESOLVED, "as scripted")
+        for id in _OPEN.findall(earlier_findings)
+    ]
     category, section, text = _SCRIPT[(round - 1) % len(_SCRIPT)]
     finding = Finding(f"scripted-{round}", Tier.HIGH, category, section, text)
     return replace(
@@ -35,6 +49,7 @@ def script_revise(verdict: Verdict, round: int) -> Verdict:
         summary=f"Scripted round {round} of a simulation.",
         findings=(finding,),
         questions=(),
+        earlier=tuple(earlier),
     )
 
 
