@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from agentos.documents.judged_text import STAMP_START, is_edited, stamped_hash
+from agentos.documents.judged_text import is_edited, stamped_hash
 from agentos.documents.provenance import (
     SIMULATED_STATUS,
     SKELETON_STATUS,
@@ -21,6 +21,7 @@ from agentos.state.files import read_regular
 from agentos.state.records import ItemRecord
 
 _PROVENANCE_WINDOW = 512
+_INPUT = " input=sha256:"
 _REVIEWED_BY_RULES = "Reviewed by rules; no model was asked."
 """End of the message of every item that the rules of version 0.2.0 approved."""
 
@@ -68,11 +69,10 @@ def _is_complete_document(
 ) -> bool:
     """Tell whether there is a finished document, which nobody remembers writing here."""
     text = _read_first(repository / document_path(item.kind, item.id))
-    has_stamp = STAMP_START in text
     if keeps_verdicts(item.kind):
         if states_approval(text) and is_edited(text):
             return False
-        if not has_stamp:
+        if _INPUT not in text[-_PROVENANCE_WINDOW:]:
             # Written by hand, with its approval.
             return states_approval(text)
     status = ""

@@ -19,7 +19,7 @@ from agentos.documents.ledger import (
     settle_questions,
     withdraw_open,
 )
-from agentos.documents.provenance import APPROVED_STATUS, final_status
+from agentos.documents.provenance import states_approval
 from agentos.errors import BadInput
 from agentos.kinds import Kind
 from agentos.repository.paths import document_path, lineage_folders
@@ -48,8 +48,7 @@ def recall(repository: Path, kind: Kind, item: str, source: str, today: str) -> 
     """Return what earlier runs left of a document."""
     stored = read_ledger(repository, kind, item)
     document = _read(repository, document_path(kind, item))
-    is_approved = final_status(document) == APPROVED_STATUS
-    is_changed = is_approved and is_edited(document)
+    is_changed = states_approval(document) and is_edited(document)
     if stored is None:
         if is_changed:
             return Memory(draft=without_log(document), is_edited=True)
