@@ -90,4 +90,10 @@ def _begin(
     size = count(total, "line")
     name = show_name(path)
     head = f"#### `{name}` ({about}; {size}{text.remark})"
-    yield fit([head, "", *shown], limit)
+    rows = [head, "", *shown]
+    kept = fit(rows, limit)
+    if len(kept) < len("\n".join(rows)):
+        # The remark of a cut counts what was to be shown, not the file.
+        above, _, _ = kept.rpartition("\n")
+        kept = f"{above}\ncut; the file has {size}"
+    yield kept

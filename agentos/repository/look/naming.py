@@ -23,6 +23,10 @@ from agentos.state.wording import count
 
 _MOST_DEFINITIONS = 8
 _MOST_USES = 40
+_SPECIAL = (
+    "Python calls this name through operators and built-in functions, such as str() or"
+    " sorted(); such uses are not found."
+)
 _MOST_TESTS = 150
 _TEST_FOLDERS = frozenset({"test", "tests"})
 _ENTRY = re.compile(r"""\[[ ]*["']?([^"'\]\[]*)["']?[ ]*\]""")
@@ -77,6 +81,8 @@ def find_symbol(files: RecordedFiles, target: str) -> Rows:
     tested = count(len(uses_in_tests), "line")
     rows.append(f"used in {used}, and in {tested} of tests:")
     rows += _first(uses, _MOST_USES)
+    if _is_special(target):
+        rows.append(_SPECIAL)
     return rows
 
 
@@ -101,7 +107,15 @@ def find_tests(files: RecordedFiles, target: str) -> Rows:
         lines = count(len(others), "line")
         rows.append(f"{lines} in files of tests where no test has it:")
         rows += _first(others, _MOST_USES)
+    if _is_special(target):
+        rows.append(_SPECIAL)
     return rows
+
+
+def _is_special(target: str) -> bool:
+    """Tell whether Python itself calls what is looked for."""
+    last = target.strip(" ()").rpartition(".")[2]
+    return last.startswith("__") and last.endswith("__") and len(last) > 4
 
 
 @dataclass(frozen=True, slots=True)
