@@ -85,7 +85,7 @@ def _find_item(arguments: Arguments) -> tuple[Item, ItemRecord]:
     kinds = [k for k in every if upper.startswith(f"{k.record.label}-")]
     if not kinds:
         kinds = list(every)
-    found, waiting = [], []
+    found, waiting, followed = [], [], []
     for kind in kinds:
         item = Item(kind, normalize_id(name, kind), "")
         paths = arguments.home.item(key, item)
@@ -95,6 +95,10 @@ def _find_item(arguments: Arguments) -> tuple[Item, ItemRecord]:
         found.append((item, record))
         if record.state is State.NEEDS_DISCUSSION:
             waiting.append((item, record))
+        elif record.state is State.APPROVED and record.questions:
+            # It follows a reading of the source that a person may correct.
+            followed.append((item, record))
+    waiting = waiting or followed
     if len(waiting) == 1:
         return waiting[0]
     if waiting:

@@ -9,13 +9,14 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from agentos.documents.findings import Category, Finding, Tier
+from agentos.documents.findings import Category, Finding, Quote, Tier
 from agentos.documents.ledger import read_ledger_file
 from agentos.documents.verdict import (
     CoverageRow,
     Decision,
     EarlierFinding,
     EarlierState,
+    SourceError,
     Verdict,
     parse_verdict,
     render_verdict,
@@ -307,6 +308,28 @@ def test_an_answer_makes_an_item_pending_again_and_is_part_of_the_issue(
     again = world.run("agentos", "answer", "1", "--text", "x")
     assert again.code == 2
     assert "LLD-1 is approved and has no question" in again.stderr
+
+
+def test_a_design_that_follows_a_reading_asks_whether_it_is_right(world: World) -> None:
+    (world.repo / "shelf").mkdir()
+    (world.repo / "shelf/lists.py").write_text("LISTS = {}\n", "utf-8")
+    wrong = SourceError(
+        "There are lists.", Quote("shelf/lists.py", 1, "LISTS = {}"), "none yet."
+    )
+    reading = verdict_json(
+        Verdict(Decision.APPROVED, "As scripted.", source_errors=(wrong,))
+    )
+    drafts = drafts_of(world, 2)
+    _, text = run(world, [reading], drafts)
+    assert 'LLD-1: approved; The source says "There are lists."' in text
+    assert status_of(world)["1"] == ("approved", None)
+    asked = world.run("agentos", "answer", "1")
+    assert "reading: none yet." in asked.stdout
+    answered = world.run("agentos", "answer", "1", "--text", "No: make one list.")
+    assert answered.code == 0, answered.text
+    assert status_of(world)["1"] == ("pending", None)
+    calls, _ = run(world, [APPROVAL], drafts[1:])
+    assert calls == {"lld.draft": 1, "lld.review": 1}
 
 
 @pytest.mark.parametrize(

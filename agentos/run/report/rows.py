@@ -115,6 +115,9 @@ class ResultRows:
         if outcome is None or row.filed is not None or outcome.state not in COMPACT:
             self._others[position] = row
             return
+        if outcome.questions:
+            self._others[position] = row
+            return
         if outcome.findings:
             self._findings[position] = outcome.findings
         _NUMBERS.pack_into(

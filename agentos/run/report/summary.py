@@ -350,6 +350,8 @@ class Summary:
         yield from _list_some(waiting, lambda row: row.message, "waiting")
         flawed = self._where(_is_approved_with_findings)
         yield from _list_some(flawed, _describe_findings, "approved with findings")
+        on_a_reading = self._where(_is_approved_with_questions)
+        yield from _list_some(on_a_reading, _describe_reading, "approved on a reading")
         unfiled = self._where(_is_unfiled)
         yield from _list_some(unfiled, _describe_unfiled, "not filed")
 
@@ -480,6 +482,16 @@ def _describe_unfiled(row: ResultRow) -> str:
 def _is_approved_with_findings(row: ResultRow) -> bool:
     outcome = _outcome_of(row)
     return outcome.state is State.APPROVED and bool(outcome.findings)
+
+
+def _is_approved_with_questions(row: ResultRow) -> bool:
+    outcome = _outcome_of(row)
+    return outcome.state is State.APPROVED and bool(outcome.questions)
+
+
+def _describe_reading(row: ResultRow) -> str:
+    question = " ".join(_outcome_of(row).questions[0].split())
+    return f"approved; {question} If not: agentos answer {row.item.label}"
 
 
 def _outcome_of(row: ResultRow) -> Outcome:
