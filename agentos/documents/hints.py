@@ -14,7 +14,7 @@ from agentos.documents.words import WordIndex, keywords, share
 
 Texts = Sequence[str]
 
-MOST_HINTS = 12
+MOST_HINTS = 6
 """The most hints of one rule; a reviewer would not read more."""
 _LONGEST = 400
 _QUOTED = 120

@@ -30,6 +30,11 @@ TEXT_HASH = re.compile(rb" text=sha256:[0-9a-f]{64}\b")
 _TEXT_HASH = re.compile(r"\btext=sha256:([0-9a-f]{64})\b")
 
 
+def has_log(document: str) -> bool:
+    """Tell whether a document has a review log or a stamp."""
+    return STAMP_START in document or _find_log(document) != (0, 0)
+
+
 def without_log(document: str) -> str:
     """Return a document without its review log and without its stamp."""
     text = document.replace("\r\n", "\n")

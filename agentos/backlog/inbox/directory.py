@@ -14,7 +14,7 @@ from pathlib import Path
 
 from agentos.backlog.inbox import Collected, Reject, Source
 from agentos.documents.issue_title import title_of_file
-from agentos.documents.judged_text import TEXT_HASH
+from agentos.documents.judged_text import TEXT_HASH, has_log, without_log
 from agentos.documents.markdown import MAX_CHARACTERS
 from agentos.documents.shapes import is_blank
 from agentos.errors import BadInput, InvalidIdentifier, UsageError
@@ -88,6 +88,9 @@ class DirectoryInbox:
             digest = self._hash(data)
             name = Path(item.source).name
             text = decode_text(data, name)
+            if not self._workflow.record.builds and has_log(text):
+                # What reviewers said of the source is no part of it.
+                text = without_log(text)
             return Source(text, digest, title=title_of_file(stem_of(name)))
         except BadInput as error:
             return Source("", digest, str(error))

@@ -105,9 +105,9 @@ def show_earlier(ledger: Ledger, notes: Sequence[str]) -> str:
     """Return all findings with their states, for the reviewer; empty if there are
     none.
     """
-    if not ledger.entries:
+    if not ledger.entries and not ledger.questions:
         return ""
-    rows = []
+    rows: list[str] = []
     settled = []
     for entry in ledger.entries:
         if entry.is_open:
@@ -122,6 +122,11 @@ def show_earlier(ledger: Ledger, notes: Sequence[str]) -> str:
     if settled:
         listed = ", ".join(settled)
         rows.append(f"Settled before, their ids are taken: {listed}")
+    if ledger.questions:
+        rows.append(
+            "Asked of a person already; they wait for an answer, whatever you decide:"
+        )
+        rows += [f"- {question}" for question in ledger.questions]
     return "\n".join(rows)
 
 

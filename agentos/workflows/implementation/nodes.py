@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from agentos.documents.judged_text import without_log
 from agentos.documents.verdict import verdict_json
 from agentos.documents.verdict.model import Decision
 from agentos.gateway.providers import Completion, Message
@@ -86,7 +87,7 @@ async def review_plan(state: ImplementationState, context: BuildContext) -> Upda
             "message": message,
             "findings": problems,
         }
-    inputs = {"item": state["item"], "design": state["source"]}
+    inputs = {"item": state["item"], "design": without_log(state["source"])}
 
     def ask(attempt: int, said: Sequence[Message]) -> Awaitable[Completion]:
         return _ask(
@@ -144,7 +145,7 @@ async def scaffold(state: ImplementationState, context: BuildContext) -> Update:
         previous_tests = rendering.show_texts(last["tests"])
     inputs = {
         "item": state["item"],
-        "design": state["source"],
+        "design": without_log(state["source"]),
         "material": state["material"],
         "files": rendering.show_files(context.workspace, context.blueprint.declared),
         "test_files": "\n".join(context.blueprint.tests),
@@ -228,7 +229,7 @@ async def implement(state: ImplementationState, context: BuildContext) -> Update
     tests = state["scaffolds"][-1]["tests"]
     inputs = {
         "item": state["item"],
-        "design": state["source"],
+        "design": without_log(state["source"]),
         "material": state["material"],
         "declared": rendering.list_declared(blueprint),
         "files": rendering.show_files(workspace, blueprint.sources),

@@ -428,3 +428,13 @@ def test_without_turns_nobody_looks(desk: Desk) -> None:
     models = Models([desk.drafts[0]], [verdict("APPROVED")])
     desk.run(models, look_turns=0)
     assert "You cannot look at more" in models.last("draft")
+
+
+def test_a_reviewer_is_told_what_a_person_was_asked_already(desk: Desk) -> None:
+    models = Models(
+        [desk.drafts[0], desk.drafts[1]],
+        [verdict("REVISE", questions=["Which format?"]), verdict("APPROVED")],
+    )
+    desk.run(models)
+    assert "Asked of a person already" in models.last("review")
+    assert "- Which format?" in models.last("review")
