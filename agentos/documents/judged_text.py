@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
+from itertools import filterfalse
 
 _LOG = re.compile(r"##[ \t]+(?:Appendix: )?Review Log[ \t]*", re.IGNORECASE)
-_LOG_WORDS = ("Review Log", "Review log", "review log", "REVIEW LOG")
-_MOST_MENTIONS = 20
-"""How often the words may stand behind the log's own heading."""
 _NEXT_SECTION = re.compile(r"^##?[ \t]", re.MULTILINE)
 _WRITTEN_AFTERWARDS = re.compile(
     r"[*-] \*\*(?:Issue|Status|Reviews):?\*\*.*"
@@ -24,7 +23,7 @@ _WRITTEN_AFTERWARDS = re.compile(
 _MARKS = ("*", "-", "|")
 """What a line begins with that may have been written afterwards."""
 STAMP_START = "<!-- agentos: "
-_STAMP = re.compile(r"<!-- agentos: [^\n]*-->")
+_STAMP_END = "-->"
 TEXT_HASH = re.compile(rb" text=sha256:[0-9a-f]{64}\b")
 """The hash in a stamp, in the bytes of a document."""
 _TEXT_HASH = re.compile(r"\btext=sha256:([0-9a-f]{64})\b")
@@ -38,80 +37,162 @@ def has_log(document: str) -> bool:
 def without_log(document: str) -> str:
     """Return a document without its review log and without its stamp."""
     text = document.replace("\r\n", "\n")
-    start, end = _find_log(text)
-    if end:
+    log = _find_log(text)
+    if log is not None:
+        start = log.start
+        before = text[:start]
+        before = before.rstrip()
+        # The rule was written above the log.
+        before = before.removesuffix("---")
+        before = before.rstrip()
+        rest = ""
+        end = log.stop
         following = _NEXT_SECTION.search(text, end)
-        rest = text[following.start() :] if following else ""
-        before = text[:start].rstrip().removesuffix("---").rstrip()
+        if following is not None:
+            start = following.start()
+            rest = text[start:]
         text = f"{before}\n\n{rest}"
-    if STAMP_START in text:
-        text = _STAMP.sub("", text)
-    return f"{text.rstrip()}\n"
+    text = _without_stamps(text)
+    text = text.rstrip()
+    return f"{text}\n"
 
 
-def _find_log(text: str) -> tuple[int, int]:
-    """Return where the heading of the last review log begins and ends; (0, 0) without
-    one.
-    """
-    last = max(text.rfind(words) for words in _LOG_WORDS)
-    for _ in range(_MOST_MENTIONS):
-        if last < 0:
-            break
-        start = text.rfind("\n", 0, last) + 1
-        end = text.find("\n", last)
-        if end < 0:
-            end = len(text)
+def _find_log(text: str) -> slice | None:
+    """Return where the heading of the last review log is."""
+    start = len(text)
+    # From heading to heading backwards, so that no part of the text is read twice.
+    while start:
+        line_end = text.rfind("\n##", 0, start)
+        start = line_end + 1
+        end = _end_of_line(text, start)
         if _LOG.fullmatch(text, start, end):
-            return start, end
-        last = max(text.rfind(words, 0, start) for words in _LOG_WORDS)
-    return 0, 0
+            return slice(start, end)
+    return None
+
+
+def _end_of_line(text: str, start: int) -> int:
+    end = text.find("\n", start)
+    if end < 0:
+        return len(text)
+    return end
+
+
+def _find_stamps(text: str) -> Iterator[slice]:
+    """Yield where each stamp is: from its start to the last end of a comment on its
+    line.
+
+    A regular expression would read the rest of a line again for every start on it.
+    """
+    start = text.find(STAMP_START)
+    while start >= 0:
+        length = len(STAMP_START)
+        first_field = start + length
+        end_of_line = _end_of_line(text, start)
+        end = text.rfind(_STAMP_END, first_field, end_of_line)
+        if end >= 0:
+            end += len(_STAMP_END)
+            yield slice(start, end)
+        start = text.find(STAMP_START, end_of_line)
+
+
+def _without_stamps(text: str) -> str:
+    parts = []
+    position = 0
+    for stamp in _find_stamps(text):
+        start = stamp.start
+        part = text[position:start]
+        parts.append(part)
+        position = stamp.stop
+    rest = text[position:]
+    parts.append(rest)
+    return "".join(parts)
 
 
 def text_hash(document: str) -> str:
     """Return the hash of what a verdict on this document is about."""
-    kept = []
-    for row in without_log(document).split("\n"):
-        if not row or row.isspace():
-            continue
-        if row.startswith(_MARKS) and _WRITTEN_AFTERWARDS.fullmatch(row):
-            continue
-        kept.append(row)
+    bare = without_log(document)
+    rows = bare.split("\n")
+    kept = filter(_is_judged, rows)
     judged = "\n".join(kept)
-    return hashlib.sha256(judged.encode("utf-8", "replace")).hexdigest()
+    return _sha256(judged)
+
+
+def _is_judged(row: str) -> bool:
+    """Tell whether a row says something, and was there when the verdict was given."""
+    if not row or row.isspace():
+        return False
+    # Most rows begin otherwise, and need no regular expression.
+    if not row.startswith(_MARKS):
+        return True
+    return _WRITTEN_AFTERWARDS.fullmatch(row) is None
 
 
 def source_hash(source: str) -> str:
     """Return the hash of a source, which does not depend on blank space at its end."""
-    return hashlib.sha256(source.rstrip().encode("utf-8", "replace")).hexdigest()
+    bare = source.rstrip()
+    return _sha256(bare)
+
+
+def _sha256(text: str) -> str:
+    data = text.encode("utf-8", "replace")
+    return hashlib.sha256(data).hexdigest()
 
 
 def stamped_hash(document: str) -> str:
     """Return the hash in the document's last stamp, empty if it names none."""
-    stamps = _STAMP.findall(document)
-    if not stamps:
+    place = _last_stamp(document)
+    if place is None:
         return ""
-    found = _TEXT_HASH.search(stamps[-1])
-    return found[1] if found else ""
+    stamp = document[place]
+    found = _TEXT_HASH.search(stamp)
+    if found is None:
+        return ""
+    return found[1]
+
+
+def _last_stamp(document: str) -> slice | None:
+    stamps = list(_find_stamps(document))
+    if not stamps:
+        return None
+    return stamps[-1]
 
 
 def is_edited(document: str) -> bool:
     """Tell whether a document is no longer what its verdict was about."""
     stamped = stamped_hash(document)
-    return bool(stamped) and stamped != text_hash(document)
+    if not stamped:
+        return False
+    return stamped != text_hash(document)
 
 
 def stamp_text(document: str) -> str:
     """Return a finished document whose stamp names the hash of its text."""
-    stamps = list(_STAMP.finditer(document))
-    if not stamps:
-        return f"{document.rstrip()}\n\n<!-- agentos: text=sha256:{text_hash(document)} -->\n"
-    last = stamps[-1]
-    fields = [
-        field
-        for field in last[0].removesuffix("-->").split()
-        if not field.startswith("text=")
-    ]
+    digest = text_hash(document)
+    place = _last_stamp(document)
+    if place is None:
+        body = document.rstrip()
+        stamp = _name_hash(STAMP_START, digest)
+        return f"{body}\n\n{stamp}\n"
+    stamped = document[place]
+    stamp = _name_hash(stamped, digest)
+    before = document[: place.start]
+    after = document[place.stop :]
+    return f"{before}{stamp}{after}"
+
+
+def _is_hash(field: str) -> bool:
+    return field.startswith("text=")
+
+
+def _name_hash(stamp: str, digest: str) -> str:
+    """Return a stamp that names this hash of the text and no other."""
+    inside = stamp.removesuffix(_STAMP_END)
+    given = inside.split()
+    fields = list(filterfalse(_is_hash, given))
     # The hash of the input stays the last field, where every version looks for it.
-    fields.insert(max(2, len(fields) - 1), f"text=sha256:{text_hash(document)}")
-    stamp = " ".join(fields) + " -->"
-    return document[: last.start()] + stamp + document[last.end() :]
+    last = len(fields) - 1
+    place = max(2, last)
+    named = f"text=sha256:{digest}"
+    fields.insert(place, named)
+    stamp = " ".join(fields)
+    return f"{stamp} {_STAMP_END}"

@@ -9,6 +9,7 @@ from agentos.documents.findings import shorten
 from agentos.documents.headings import plain
 from agentos.documents.ledger import Ledger, LedgerEntry, ReviewRecord
 from agentos.documents.markdown import (
+    Lines,
     closing_fence,
     scan,
     scan_rows,
@@ -16,7 +17,7 @@ from agentos.documents.markdown import (
     split_lines,
 )
 from agentos.documents.provenance import RECORDED, RECORDED_STATUS
-from agentos.documents.verdict.model import Decision
+from agentos.documents.verdict.model import Decision, SourceError
 
 LOG_TITLE = "Appendix: Review Log"
 _LOG_TITLES = (plain(LOG_TITLE), "review log")
@@ -36,77 +37,124 @@ def append_log(text: str, *, status: str, ledger: Ledger, provenance: str) -> st
 
     `provenance` is the last line, a comment, and may be empty.
     """
-    body = _without_log(text, provenance).rstrip()
+    body = _without_log(text, provenance)
+    body = body.rstrip()
     # The rule was written above an earlier log.
-    body = body.removesuffix("---").rstrip()
-    parts = [body, "---", f"## {LOG_TITLE}"]
-    reviews = [_render_review(review) for review in ledger.reviews]
-    parts.append("\n".join(reviews) or "No review took place.")
-    entries = [_render_entry(entry) for entry in ledger.entries]
-    if entries:
-        parts.append("\n".join(entries))
-    readings = []
-    for error in ledger.source_errors:
-        quote = error.quote
-        sentence = _line(error.sentence)
-        reading = _line(error.reading)
-        code = _line(quote.text).replace("`", "'")
-        readings.append(
-            f'- The source says "{sentence}", but {quote.path}:{quote.line} is `{code}`.'
-            f" Followed: {reading}"
-        )
-    if readings:
-        parts.append("\n".join(readings))
-    parts.append(f"**Final Status:** {status}")
+    body = body.removesuffix("---")
+    body = body.rstrip()
+    heading = f"## {LOG_TITLE}"
+    last = f"**Final Status:** {status}"
+    log = _render_log(ledger)
+    parts = [body, "---", heading, *log, last]
     if provenance:
-        parts.append(" ".join(provenance.split()))
-    return "\n\n".join(parts) + "\n"
+        words = provenance.split()
+        stamp = " ".join(words)
+        parts.append(stamp)
+    whole = "\n\n".join(parts)
+    return f"{whole}\n"
+
+
+def _render_log(ledger: Ledger) -> list[str]:
+    """Return the lists of reviews, of findings and of errors in the source."""
+    reviews = map(_render_review, ledger.reviews)
+    entries = map(_render_entry, ledger.entries)
+    errors = map(_render_source_error, ledger.source_errors)
+    lists = [
+        "\n".join(reviews) or "No review took place.",
+        "\n".join(entries),
+        "\n".join(errors),
+    ]
+    return list(filter(None, lists))
 
 
 def _without_log(text: str, provenance: str) -> str:
     """Cut earlier review logs and provenance lines, and close an open fence."""
     lines = scan(text)
-    cut: set[int] = set()
-    for section in sections(lines):
-        if section.level == 2 and plain(section.title) in _LOG_TITLES:
-            last = section.line + 1
-            if section.whole:
-                last = section.whole[-1].number
-            cut.update(range(section.line, last + 1))
+    cut = _log_lines(lines)
     # The first two words are the same in every version of the line.
-    beginning = " ".join(provenance.split()[:2])
-    rows = []
-    for line, row in zip(lines, split_lines(text), strict=True):
+    words = provenance.split()
+    beginning = " ".join(words[:2])
+    kept = []
+    rows = split_lines(text)
+    for line, row in zip(lines, rows, strict=True):
         if line.number in cut:
             continue
-        is_provenance = beginning and row.strip().startswith(beginning)
-        if is_provenance and not line.is_code:
-            continue
-        rows.append(row)
-    closing = closing_fence(scan_rows(rows))
+        if beginning and not line.is_code:
+            shown = row.strip()
+            if shown.startswith(beginning):
+                continue
+        kept.append(row)
+    lines = scan_rows(kept)
+    closing = closing_fence(lines)
     if closing:
-        rows.append(closing)
-    return "\n".join(rows)
+        kept.append(closing)
+    return "\n".join(kept)
+
+
+def _log_lines(lines: Lines) -> set[int]:
+    """Return the numbers of the lines of all review logs."""
+    found: set[int] = set()
+    for section in sections(lines):
+        if section.level != 2:
+            continue
+        title = plain(section.title)
+        if title not in _LOG_TITLES:
+            continue
+        # Without a line below it, a heading may still have an underline.
+        first = section.line
+        last = first + 1
+        if section.whole:
+            last_line = section.whole[-1]
+            last = last_line.number
+        numbers = range(first, last + 1)
+        found.update(numbers)
+    return found
 
 
 def _render_review(review: ReviewRecord) -> str:
     decision = str(review.decision)
-    if review.decision is Decision.APPROVED and review.by == RECORDED:
+    is_approval = review.decision is Decision.APPROVED
+    if is_approval and review.by == RECORDED:
         # An approval from a recorded answer says so.
         decision = RECORDED_STATUS
+    by = _line(review.by)
     summary = _line(review.summary)
-    return f"{review.number}. {decision} by {_line(review.by)}, {review.on}: {summary}"
+    return f"{review.number}. {decision} by {by}, {review.on}: {summary}"
 
 
 def _render_entry(entry: LedgerEntry) -> str:
-    place = f", {_line(entry.section)}" if entry.section else ""
-    last = entry.changes[-1]
-    because = ""
-    if len(entry.changes) > 1 and last.reason:
-        because = f" ({_line(last.reason)})"
-    return f"- {entry.id} ({entry.tier}{place}) {entry.state}: {_line(entry.text)}{because}"
+    about = str(entry.tier)
+    if entry.section:
+        section = _line(entry.section)
+        about += f", {section}"
+    text = _line(entry.text)
+    row = f"- {entry.id} ({about}) {entry.state}: {text}"
+    # The first change is the review that found it, and needs no reason.
+    later = entry.changes[1:]
+    if not later:
+        return row
+    last = later[-1]
+    if last.reason:
+        reason = _line(last.reason)
+        row += f" ({reason})"
+    return row
+
+
+def _render_source_error(error: SourceError) -> str:
+    quote = error.quote
+    sentence = _line(error.sentence)
+    reading = _line(error.reading)
+    # Without a repository to look at, nobody has checked what the reviewer quotes.
+    path = _line(quote.path)
+    place = f"{path}:{quote.line}"
+    code = _line(quote.text)
+    code = code.replace("`", "'")
+    return (
+        f'- The source says "{sentence}", but {place} is `{code}`. Followed: {reading}'
+    )
 
 
 def _line(text: str) -> str:
     """Return a text on one line that cannot begin a comment."""
-    return shorten(text, _LONGEST).replace("<!--", "&lt;!--")
+    short = shorten(text, _LONGEST)
+    return short.replace("<!--", "&lt;!--")

@@ -26,8 +26,11 @@ _FINDING = re.compile(
     re.IGNORECASE,
 )
 _SOURCE = re.compile(r"[-*\s]*(?:issue|brief|source)\s*:\s*(.+)", re.IGNORECASE)
+# A path is tried from its beginning only, and space is matched in one way only: a line of
+# a long word and much space would otherwise take minutes.
 _QUOTE = re.compile(
-    r"`?([^\s`:]{1,300}):([0-9]{1,7})(?:-[0-9]{1,7})?`?\s*:?\s*(`+)(.+?)\3"
+    r"`?(?<![^\s`:])([^\s`:]{1,300}):([0-9]{1,7})(?:-[0-9]{1,7})?`?"
+    r"\s*(?::\s*)?(`{1,9})(.+?)\3"
 )
 _EDGES = " \t,.;:\u2013\u2014-\"'\u201c\u201d"
 _CONTESTED = frozenset({"contested", "disputed", "declined"})
@@ -46,38 +49,62 @@ class WriterNotes:
 def split_notes(answer: str) -> tuple[str, WriterNotes]:
     """Return an answer without its last block `notes`, and what the block says."""
     rows = split_lines(answer)
-    start = _find_block(rows)
-    if start is None:
+    block = _find_block(rows)
+    if block is None:
         return answer, WriterNotes()
-    mark, _ = fence_opening(rows[start]) or ("", "")
+    start, end = block
+    before = rows[:start]
+    inside = rows[start + 1 : end]
+    after = rows[end + 1 :]
+    kept = before + after
+    document = "\n".join(kept)
+    return document, _read(inside)
+
+
+def _find_block(rows: list[str]) -> tuple[int, int] | None:
+    """Return the first and the last row of the last block `notes`.
+
+    An open block shows that the answer was cut off, so it counts as none.
+    """
+    last = len(rows) - 1
+    for start in range(last, -1, -1):
+        mark = _opening_mark(rows[start])
+        if mark:
+            break
+    else:
+        return None
     for end in range(start + 1, len(rows)):
         if is_fence_close(rows[end], mark):
-            kept = [*rows[:start], *rows[end + 1 :]]
-            return "\n".join(kept), _read(rows[start + 1 : end])
-    # An open block shows that the answer was cut off.
-    return answer, WriterNotes()
-
-
-def _find_block(rows: list[str]) -> int | None:
-    for index in range(len(rows) - 1, -1, -1):
-        row = rows[index]
-        if INFO not in row.casefold():
-            continue
-        opening = fence_opening(row)
-        if opening is not None and opening[1].strip().casefold() == INFO:
-            return index
+            return start, end
     return None
 
 
+def _opening_mark(row: str) -> str:
+    """Return the fence of a row that opens a block `notes`, else nothing."""
+    # Few rows have the word, and only they are parsed.
+    if INFO not in row.casefold():
+        return ""
+    opening = fence_opening(row)
+    if opening is None:
+        return ""
+    mark, info = opening
+    if info.casefold() != INFO:
+        return ""
+    return mark
+
+
 def _read(rows: list[str]) -> WriterNotes:
-    done = []
-    contests = []
-    errors = []
+    """Read the rows of a block; what is no note is left out."""
+    done: list[str] = []
+    contests: list[Contest] = []
+    errors: list[SourceError] = []
     for row in rows[:_MOST_LINES]:
-        line = row.strip()[:_LONGEST_LINE]
+        bare = row.strip()
+        line = bare[:_LONGEST_LINE]
         source = _SOURCE.fullmatch(line)
         if source is not None:
-            error = _read_source_error(source[1])
+            rest = source[1]
+            error = _read_source_error(rest)
             if error is not None:
                 errors.append(error)
             continue
@@ -85,33 +112,48 @@ def _read(rows: list[str]) -> WriterNotes:
         if finding is None:
             continue
         id, word, rest = finding.groups()
-        if word.casefold() in _CONTESTED:
-            contests.append(_read_contest(id, rest))
+        said = word.casefold()
+        if said in _CONTESTED:
+            contest = _read_contest(id, rest)
+            contests.append(contest)
         else:
-            done.append(f"{id}: {rest.strip()}")
-    return WriterNotes(tuple(done), tuple(contests), tuple(errors))
+            where = rest.strip()
+            done.append(f"{id}: {where}")
+    return WriterNotes(
+        tuple(done),
+        tuple(contests),
+        tuple(errors),
+    )
 
 
 def _read_contest(id: str, rest: str) -> Contest:
-    found = _QUOTE.search(rest)
-    if found is None:
-        return Contest(id, rest.strip(_EDGES))
-    before = rest[: found.start()].strip(_EDGES)
-    after = rest[found.end() :].strip(_EDGES)
-    reason = "; ".join(filter(None, (before, after)))
-    return Contest(id, reason, _quote(found))
+    before, quote, after = _split_at_quote(rest)
+    parts = filter(None, (before, after))
+    reason = "; ".join(parts)
+    return Contest(id, reason, quote)
 
 
 def _read_source_error(rest: str) -> SourceError | None:
-    found = _QUOTE.search(rest)
-    if found is None:
+    sentence, quote, reading = _split_at_quote(rest)
+    if quote is None:
         return None
-    sentence = rest[: found.start()].strip(_EDGES)
-    reading = rest[found.end() :].strip(_EDGES)
     if not sentence or not reading:
         return None
-    return SourceError(sentence, _quote(found), reading)
+    return SourceError(sentence, quote, reading)
 
 
-def _quote(found: re.Match[str]) -> Quote:
-    return Quote(found[1], int(found[2]), found[4])
+def _split_at_quote(text: str) -> tuple[str, Quote | None, str]:
+    """Return what stands before the first quoted line, the quote, and what follows."""
+    found = _QUOTE.search(text)
+    if found is None:
+        whole = text.strip(_EDGES)
+        return whole, None, ""
+    start, end = found.span()
+    before = text[:start]
+    before = before.strip(_EDGES)
+    after = text[end:]
+    after = after.strip(_EDGES)
+    path, number, _, code = found.groups()
+    line = int(number)
+    quote = Quote(path, line, code)
+    return before, quote, after

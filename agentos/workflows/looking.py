@@ -33,18 +33,22 @@ def describe_looking(role: str, looker: Looker | None) -> str:
     """Return what a role is told about looking; a remark if it cannot look."""
     if looker is None:
         return "You cannot look at more of the repository than is shown here."
+    folder = files("agentos.workflows.prompts")
+    path = folder / "looking.md"
+    text = path.read_text("utf-8")
+    verbs, *forms = text.split("\n---\n")
+    place = ROLES.index(role)
+    form = forms[place].strip()
+    verbs = verbs.strip()
+    said = f"{verbs}\n\n{form}"
     limits = looker.limits
-    text = files("agentos.workflows.prompts").joinpath("looking.md").read_text("utf-8")
-    verbs, _, forms = text.partition("\n---\n")
-    form = forms.split("\n---\n")[ROLES.index(role)]
-    said = f"{verbs.strip()}\n\n{form.strip()}"
     values = {
-        "turns": limits.turns,
-        "looks": limits.looks,
-        "characters": f"{limits.characters:,}",
+        "{turns}": str(limits.turns),
+        "{looks}": str(limits.looks),
+        "{characters}": f"{limits.characters:,}",
     }
-    for name, value in values.items():
-        said = said.replace(f"{{{name}}}", str(value))
+    for mark, value in values.items():
+        said = said.replace(mark, value)
     return said
 
 
@@ -69,7 +73,8 @@ class Conversation:
 
     def add(self, *messages: Message) -> Conversation:
         """Return the conversation with more said."""
-        return replace(self, said=(*self.said, *messages))
+        said = (*self.said, *messages)
+        return replace(self, said=said)
 
 
 async def ask_looking(
@@ -83,35 +88,41 @@ async def ask_looking(
     talk = conversation or Conversation()
     while True:
         answer = await ask(talk.said)
-        talk = replace(talk, answers=(*talk.answers, answer))
+        answers = (*talk.answers, answer)
+        talk = replace(talk, answers=answers)
         lines = find_looks(answer.text)
-        if lines is None or looker is None:
+        if lines is None:
             return talk
-        if talk.turns >= looker.limits.turns + EXTRA_TURNS:
+        if looker is None:
             return talk
-        talk = _show(talk, looker, lines, answer.text, how_to_answer)
+        most = looker.limits.turns + EXTRA_TURNS
+        if talk.turns >= most:
+            return talk
+        talk = _show(talk, looker, lines, how_to_answer)
 
 
 def _show(
     talk: Conversation,
     looker: Looker,
     lines: Sequence[str],
-    answer: str,
     how_to_answer: str,
 ) -> Conversation:
+    """Return the conversation with the last answer and what it asked to see."""
     turn = talk.turns + 1
     shown = looker.answer(lines, turn, talk.characters)
     material = enclose("looked at", shown.text)
     text = _SHOWN.format(material, how_to_answer)
     talk = talk.add(
-        Message(Speaker.ASSISTANT, answer),
+        Message(Speaker.ASSISTANT, talk.answer.text),
         Message(Speaker.USER, text),
     )
+    characters = talk.characters + len(shown.text)
+    looked = (*talk.looked, *shown.summary)
     return replace(
         talk,
         turns=turn,
-        characters=talk.characters + len(shown.text),
-        looked=(*talk.looked, *shown.summary),
+        characters=characters,
+        looked=looked,
     )
 
 
@@ -124,18 +135,27 @@ def check_quotes(verdict: Verdict, looker: Looker) -> tuple[Verdict, list[str]]:
     for finding in verdict.findings:
         checked, lost = _check_finding(finding, looker)
         findings.append(checked)
-        if checked.tier is not finding.tier:
-            missing += [f"{finding.id}: {quote.path}:{quote.line}" for quote in lost]
+        if checked.tier is finding.tier:
+            continue
+        for quote in lost:
+            place = f"{quote.path}:{quote.line}"
+            missing.append(f"{finding.id}: {place}")
     errors = []
     for error in verdict.source_errors:
-        quote = find_quote(error.quote, looker)
-        if quote is not None:
-            errors.append(replace(error, quote=quote))
-    verdict = replace(verdict, findings=tuple(findings), source_errors=tuple(errors))
+        found = find_quote(error.quote, looker)
+        if found is not None:
+            error = replace(error, quote=found)
+            errors.append(error)
+    verdict = replace(
+        verdict,
+        findings=tuple(findings),
+        source_errors=tuple(errors),
+    )
     return verdict, missing
 
 
 def _check_finding(finding: Finding, looker: Looker) -> tuple[Finding, list[Quote]]:
+    """Return a finding with the quotes that are found, and those that are not."""
     if finding.basis not in NEEDS_QUOTE:
         return finding, []
     kept = []
@@ -146,7 +166,8 @@ def _check_finding(finding: Finding, looker: Looker) -> tuple[Finding, list[Quot
             lost.append(quote)
         else:
             kept.append(found)
-    return limit_tier(replace(finding, quotes=tuple(kept))), lost
+    checked = replace(finding, quotes=tuple(kept))
+    return limit_tier(checked), lost
 
 
 def find_quote(quote: Quote, looker: Looker) -> Quote | None:

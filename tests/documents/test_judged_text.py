@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agentos.documents.issue_spec import finalize_issue
 from agentos.documents.judged_text import (
+    STAMP_START,
     is_edited,
     source_hash,
     stamp_text,
@@ -99,6 +102,19 @@ def test_a_stamp_is_put_once(document: str) -> None:
     assert once.count("text=sha256:") == 1
     assert not is_edited(once)
     assert is_edited(once.replace("writes a file", "writes none"))
+
+
+def test_a_log_that_speaks_of_review_logs_is_no_part_of_the_text() -> None:
+    log = "\n".join(["The review log is long."] * 30)
+    assert text_hash(f"{DRAFT}\n## Appendix: Review Log\n\n{log}\n") == text_hash(DRAFT)
+
+
+def test_a_line_full_of_stamps_is_read_in_linear_time() -> None:
+    text = STAMP_START * 28_000
+    started = time.process_time()
+    assert not is_edited(text)
+    assert text_hash(text) != text_hash(DRAFT)
+    assert time.process_time() - started < 1
 
 
 @given(st.text(max_size=300))

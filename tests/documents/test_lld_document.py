@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentos.documents.findings import Category, Finding, Tier
+from agentos.documents.findings import Category, Finding, Quote, Tier
 from agentos.documents.issue import parse_issue
 from agentos.documents.ledger import Ledger, Said, record_review
 from agentos.documents.lld import (
@@ -21,6 +21,7 @@ from agentos.documents.verdict import (
     Decision,
     EarlierFinding,
     EarlierState,
+    SourceError,
     Verdict,
 )
 
@@ -169,6 +170,18 @@ def test_an_open_fence_cannot_swallow_the_review_log() -> None:
         for line in parse_lld(final(LLD + "\n```\nnever closed")).lines
         if line.level == 2
     ]
+
+
+def test_a_quoted_path_cannot_add_a_line_to_the_review_log() -> None:
+    quote = Quote("a.py\n\n**Final Status:** REJECTED\n<!-- x", 3, "x = 1")
+    error = SourceError("Two members.", quote, "One member.")
+    ledger = replace(LEDGER, source_errors=(error,))
+    text = finalize_lld(
+        LLD, item="7", status="APPROVED", ledger=ledger, provenance=PROVENANCE
+    )
+    assert "\n**Final Status:** REJECTED" not in text
+    assert "<!-- x" not in text
+    assert text.count('- The source says "Two members."') == 1
 
 
 def test_a_status_line_is_added_where_there_was_none() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -73,6 +75,22 @@ def test_what_says_nothing_is_nothing(line: str) -> None:
 )
 def test_an_answer_without_a_whole_block_stays_as_it_is(answer: str) -> None:
     assert split_notes(answer) == (answer, WriterNotes())
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "a" * 300 + ":1" + " " * 1_600 + "x",
+        "a:1" + "`" * 1_000 + "x" * 900,
+    ],
+    ids=["space", "marks"],
+)
+def test_a_long_line_is_read_in_linear_time(rest: str) -> None:
+    line = f"F1: contested, {rest}"
+    started = time.process_time()
+    notes = notes_of(*[line] * 100)
+    assert len(notes.contests) == 100
+    assert time.process_time() - started < 1
 
 
 @given(st.text(alphabet="F1:` notes\n#acontested.py-", max_size=200))

@@ -89,38 +89,67 @@ def end_of_validation(rounds: Rounds, max_rounds: int) -> LoopEnding:
     """Decide whether the loop ends after the mechanical check: at the last round, for a
     repeated draft, or without progress.
     """
-    *earlier, current = rounds
-    number = len(rounds)
+    current = rounds[-1]
     problems = current["problems"]
-    if problems and number >= max_rounds:
+    if problems and len(rounds) >= max_rounds:
         found = count(len(problems), "finding")
         first = problems[0]["text"]
         message = f"{found} of the mechanical check still open, first: {first}"
         return LoopEnding(State.NEEDS_REVISION, message)
-    for other, round in enumerate(earlier, start=1):
-        if round["draft"] == current["draft"] and not _may_repeat(current):
-            # A drafter that repeats a text would repeat it again, at the same price.
-            reason = f"draft {number} repeats draft {other}"
-            if problems:
-                reason += f"; still open: {problems[0]['text']}"
-                if len(problems) > 1:
-                    reason += f" (and {len(problems) - 1} more)"
-            return _stalled(reason)
-    unreviewed: list[set[str]] = []
-    for round in rounds:
-        if round["verdict"]:
-            unreviewed.clear()
-        else:
-            unreviewed.append(_blocking_ids(findings_of(round)))
+    repetition = _find_repetition(rounds)
+    if repetition:
+        # A drafter that repeats a text would repeat it again, at the same price.
+        return _stalled(repetition)
+    if not problems:
+        return LoopEnding()
+    unreviewed = _open_since_review(rounds)
     standstill = find_standstill(unreviewed)
-    if not problems or not standstill:
+    if not standstill:
         return LoopEnding()
     return _stalled(f"mechanical check: {standstill}")
 
 
+def _find_repetition(rounds: Rounds) -> str:
+    """Return which draft the last one repeats, and what is open; empty if none."""
+    *earlier, current = rounds
+    if _may_repeat(current):
+        return ""
+    drafts = [round["draft"] for round in earlier]
+    draft = current["draft"]
+    if draft not in drafts:
+        return ""
+    number = len(rounds)
+    other = drafts.index(draft) + 1
+    reason = f"draft {number} repeats draft {other}"
+    problems = current["problems"]
+    if not problems:
+        return reason
+    first = problems[0]["text"]
+    reason += f"; still open: {first}"
+    more = len(problems) - 1
+    if more:
+        reason += f" (and {more} more)"
+    return reason
+
+
 def _may_repeat(round: RoundState) -> bool:
     """Tell whether a text may stay as it is, because its writer contests findings."""
-    return bool(round.get("contests")) and not round["problems"]
+    if round["problems"]:
+        return False
+    contests = round.get("contests", 0)
+    return contests > 0
+
+
+def _open_since_review(rounds: Rounds) -> list[set[str]]:
+    """Return what the mechanical check found in each round since the last review."""
+    found: list[set[str]] = []
+    for round in rounds:
+        if round["verdict"]:
+            found.clear()
+            continue
+        ids = _blocking_ids(findings_of(round))
+        found.append(ids)
+    return found
 
 
 def end_of_review(
@@ -137,25 +166,32 @@ def end_of_review(
             return LoopEnding(State.NEEDS_DISCUSSION, questions[0])
         return LoopEnding(State.APPROVED, review.summary)
     if review.decision is Decision.DISCUSS:
-        question = questions[0] if questions else review.summary
+        question = review.summary
+        if questions:
+            question = questions[0]
         return LoopEnding(State.NEEDS_DISCUSSION, question)
     if len(rounds) >= max_rounds:
         if questions:
             return LoopEnding(State.NEEDS_DISCUSSION, questions[0])
-        reason = review.summary
-        for entry in ledger.open:
-            if blocks_approval(entry.finding):
-                reason = entry.text
-                break
+        reason = _first_obstacle(review, ledger)
         taken = count(len(rounds), "round")
         message = f"not approved in {taken}: {reason}"
         return LoopEnding(State.NEEDS_REVISION, message)
-    standstill = find_standstill(_open_after_reviews(rounds))
+    reviewed = _open_after_reviews(rounds)
+    standstill = find_standstill(reviewed)
     if not standstill:
         return LoopEnding()
     if questions:
         return LoopEnding(State.NEEDS_DISCUSSION, questions[0])
     return _stalled(standstill)
+
+
+def _first_obstacle(review: ReviewRecord, ledger: Ledger) -> str:
+    """Return the first finding that holds up an approval, else the review's summary."""
+    for entry in ledger.open:
+        if blocks_approval(entry.finding):
+            return entry.text
+    return review.summary
 
 
 def end_of_repetition(review: ReviewRecord) -> LoopEnding:
@@ -167,15 +203,21 @@ def _open_after_reviews(rounds: Rounds) -> list[set[str]]:
     """Return what held up an approval after each review."""
     found = []
     for round in rounds:
-        if not round["verdict"]:
-            continue
-        # A checkpoint of an earlier version has only the findings.
-        open_ids = round.get("open")
-        if open_ids is None:
-            found.append(_blocking_ids(findings_of(round)))
-        else:
-            found.append(set(open_ids))
+        if round["verdict"]:
+            ids = _open_ids(round)
+            found.append(ids)
     return found
+
+
+def _open_ids(round: RoundState) -> set[str]:
+    """Return what held up an approval after a round."""
+    open_ids = round.get("open")
+    # Without a review, and in a checkpoint of an earlier version, a round has only its
+    # findings.
+    if open_ids is None or not round["verdict"]:
+        findings = findings_of(round)
+        return _blocking_ids(findings)
+    return set(open_ids)
 
 
 def _blocking_ids(findings: Findings) -> set[str]:
@@ -192,7 +234,8 @@ def _end_without_model(review: ReviewRecord, current: RoundState) -> LoopEnding 
     if reviewer == SIMULATED:
         return LoopEnding(State.SIMULATED, review.summary)
     if current["drafter"] == RULES and reviewer != SCRIPTED:
-        gaps = count(len(findings_of(current)), "finding")
+        findings = findings_of(current)
+        gaps = count(len(findings), "finding")
         message = f"{gaps} in its review log, no model was asked"
         return LoopEnding(State.SKELETON, message)
     if reviewer == RULES:
@@ -216,9 +259,7 @@ def best_round(rounds: Rounds) -> RoundState | None:
 
     def rank(round: RoundState) -> tuple[bool, int]:
         is_unreviewed = not round["verdict"]
-        open_ids = round.get("open")
-        if is_unreviewed or open_ids is None:
-            return is_unreviewed, len(_blocking_ids(findings_of(round)))
+        open_ids = _open_ids(round)
         return is_unreviewed, len(open_ids)
 
     return min(reversed(rounds), key=rank, default=None)
@@ -233,4 +274,5 @@ def say_finding(finding: Finding) -> str:
     line = " ".join(text.split())
     if len(line) <= LONGEST_LINE:
         return line
-    return line[: LONGEST_LINE - 1] + "…"
+    beginning = line[: LONGEST_LINE - 1]
+    return f"{beginning}…"

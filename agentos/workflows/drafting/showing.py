@@ -5,11 +5,11 @@ to the reviewer.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from agentos.documents.findings import Finding
+from agentos.documents.findings import Basis, Finding, Quote
 from agentos.documents.judged_text import without_log
-from agentos.documents.ledger import Ledger, LedgerEntry
+from agentos.documents.ledger import WRITER, Change, Ledger, LedgerEntry, ReviewRecord
 from agentos.documents.verdict import Verdict, parse_verdict
 from agentos.workflows.drafting.loop import findings_of, latest_review
 from agentos.workflows.drafting.state import RoundState
@@ -22,83 +22,149 @@ def show_reasons(rounds: Sequence[RoundState], ledger: Ledger) -> str:
     """Return everything that the next draft has to resolve, and why; empty for a first
     draft.
     """
-    parts = []
-    if rounds and rounds[-1]["problems"]:
-        rows = [_show_finding(finding) for finding in _problems(rounds[-1])]
-        parts.append("\n".join(["Refused by a mechanical check:", *rows]))
+    parts: list[str] = []
+    if rounds:
+        current = rounds[-1]
+        parts += _show_problems(current)
     if ledger.reviews:
         last = ledger.reviews[-1]
-        head = f"Review {last.number} ({last.decision}): {last.summary}"
-        parts.append(head)
-    if ledger.open:
-        rows = ["Findings:"]
-        for entry in ledger.open:
-            rows += _show_entry(entry)
-        parts.append("\n".join(rows))
+        review = _show_review(last)
+        parts.append(review)
+    parts += _show_open(ledger)
     reviewed = latest_review(rounds)
     if reviewed is not None:
-        parts += _show_rest(parse_verdict(reviewed["verdict"]))
-    if ledger.source_errors:
-        rows = ["Wrong in the source about the code; follow the reading:"]
-        for error in ledger.source_errors:
-            quote = error.quote
-            rows.append(
-                f'- "{error.sentence}": {quote.path}:{quote.line} `{quote.text.strip()}`;'
-                f" reading: {error.reading}"
-            )
-        parts.append("\n".join(rows))
-    if ledger.questions:
-        rows = ["Asked of a person, not answered yet; leave these points as they are:"]
-        rows += [f"- {question}" for question in ledger.questions]
-        parts.append("\n".join(rows))
+        stored = reviewed["verdict"]
+        verdict = parse_verdict(stored)
+        parts += _show_coverage(verdict)
+        parts += _show_settled(verdict)
+    parts += _show_source_errors(ledger)
+    parts += _show_list(
+        "Asked of a person, not answered yet; leave these points as they are:",
+        ledger.questions,
+    )
     return "\n\n".join(parts)
 
 
-def _problems(round: RoundState) -> Sequence[Finding]:
-    unreviewed = RoundState(**{**round, "verdict": ""})
-    return findings_of(unreviewed)
+def _show_review(review: ReviewRecord) -> str:
+    head = f"Review {review.number} ({review.decision})"
+    return f"{head}: {review.summary}"
 
 
-def _show_rest(verdict: Verdict) -> list[str]:
-    """Return what a verdict says beside its findings."""
-    parts = []
-    uncovered = [row for row in verdict.coverage if not row.covered]
-    if uncovered:
-        rows = ["Requirements that no scenario would catch if they were missing:"]
-        for row in uncovered:
-            cited = ", ".join(row.scenarios) or "no scenario"
-            rows.append(f"- {row.requirement} ({row.text}): {cited}")
-        parts.append("\n".join(rows))
-    if verdict.resolved_questions:
-        rows = ["Questions that the reviewer settled; carry the answers in:"]
-        for settled in verdict.resolved_questions:
-            rows.append(f"- {settled.question} Answer: {settled.answer}")
-        parts.append("\n".join(rows))
-    return parts
+def _show_list(title: str, texts: Iterable[str]) -> list[str]:
+    """Return one part: a title and a list below it; no part for an empty list."""
+    items = map(_show_item, texts)
+    rows = list(items)
+    return _show_rows(title, rows)
+
+
+def _show_rows(title: str, rows: Sequence[str]) -> list[str]:
+    if not rows:
+        return []
+    listed = "\n".join(rows)
+    part = f"{title}\n{listed}"
+    return [part]
+
+
+def _show_item(text: str) -> str:
+    return f"- {text}"
+
+
+def _show_problems(round: RoundState) -> list[str]:
+    """Return what the mechanical check refused in a round, reviewed or not."""
+    unreviewed = round.copy()
+    unreviewed["verdict"] = ""
+    findings = findings_of(unreviewed)
+    texts = map(_show_finding, findings)
+    return _show_list("Refused by a mechanical check:", texts)
+
+
+def _show_open(ledger: Ledger) -> list[str]:
+    rows = []
+    for entry in ledger.open:
+        rows += _show_entry(entry)
+    return _show_rows("Findings:", rows)
+
+
+def _show_coverage(verdict: Verdict) -> list[str]:
+    texts = []
+    for row in verdict.coverage:
+        if row.covered:
+            continue
+        text = f"{row.requirement} ({row.text}): "
+        if row.scenarios:
+            cited = ", ".join(row.scenarios)
+            text += cited
+        else:
+            text += "no scenario"
+        texts.append(text)
+    title = "Requirements that no scenario would catch if they were missing:"
+    return _show_list(title, texts)
+
+
+def _show_settled(verdict: Verdict) -> list[str]:
+    texts = []
+    for settled in verdict.resolved_questions:
+        answer = f"Answer: {settled.answer}"
+        text = f"{settled.question} {answer}"
+        texts.append(text)
+    title = "Questions that the reviewer settled; carry the answers in:"
+    return _show_list(title, texts)
+
+
+def _show_source_errors(ledger: Ledger) -> list[str]:
+    texts = []
+    for error in ledger.source_errors:
+        code = _show_quote(error.quote)
+        wrong = f'"{error.sentence}": {code}'
+        text = f"{wrong}; reading: {error.reading}"
+        texts.append(text)
+    title = "Wrong in the source about the code; follow the reading:"
+    return _show_list(title, texts)
 
 
 def _show_finding(finding: Finding) -> str:
-    place = f", section {finding.section}" if finding.section else ""
-    return f"- {finding.id} ({finding.tier}{place}): {finding.text}"
+    about = str(finding.tier)
+    if finding.section:
+        about += f", section {finding.section}"
+    return f"{finding.id} ({about}): {finding.text}"
+
+
+def _show_quote(quote: Quote) -> str:
+    code = quote.text.strip()
+    place = f"{quote.path}:{quote.line}"
+    return f"{place} `{code}`"
 
 
 def _show_entry(entry: LedgerEntry) -> list[str]:
     """Return a finding, the lines that it quotes, and what was said of it since."""
-    rows = [_show_finding(entry.finding)]
-    rows += [
-        f"    {quote.path}:{quote.line} `{quote.text.strip()}`"
-        for quote in entry.quotes
-    ]
-    if entry.basis not in ("text", "code"):
+    finding = _show_finding(entry.finding)
+    rows = [f"- {finding}"]
+    for quote in entry.quotes:
+        code = _show_quote(quote)
+        rows.append(f"    {code}")
+    if entry.basis not in (Basis.TEXT, Basis.CODE):
         rows.append(f"    basis: {entry.basis}")
-    for change in entry.changes[1:]:
-        reason = f": {change.reason}" if change.reason else ""
-        rows.append(f"    {change.state} by the {_who(change.by)}{reason}")
+    # The first change is the review that found it.
+    later = entry.changes[1:]
+    for change in later:
+        row = _show_change(change)
+        rows.append(f"    {row}")
     return rows
 
 
+def _show_change(change: Change) -> str:
+    who = _who(change.by)
+    said = f"{change.state} by the {who}"
+    if change.reason:
+        said += f": {change.reason}"
+    return said
+
+
 def _who(by: str) -> str:
-    return "writer" if by == "writer" else "reviewer"
+    """Return the role that said something; every name but the writer's is a reviewer's."""
+    if by == WRITER:
+        return "writer"
+    return "reviewer"
 
 
 def show_earlier(ledger: Ledger, notes: Sequence[str]) -> str:
@@ -113,12 +179,13 @@ def show_earlier(ledger: Ledger, notes: Sequence[str]) -> str:
         if entry.is_open:
             rows += _show_entry(entry)
         else:
-            settled.append(f"{entry.id} {entry.state}")
+            state = f"{entry.id} {entry.state}"
+            settled.append(state)
     if rows:
         rows.insert(0, "State each of these in `earlier`:")
     if notes:
         rows.append("The writer says:")
-        rows += [f"- {note}" for note in notes]
+        rows += map(_show_item, notes)
     if settled:
         listed = ", ".join(settled)
         rows.append(f"Settled before, their ids are taken: {listed}")
@@ -134,16 +201,21 @@ def show_changes(before: str, after: str) -> str:
     """Return what a revision changed, as a diff; empty if nothing was reviewed before."""
     if not before:
         return ""
-    old = without_log(before).splitlines()
-    new = without_log(after).splitlines()
-    if max(len(old), len(new)) > _MOST_DIFF_LINES:
+    before = without_log(before)
+    after = without_log(after)
+    old = before.splitlines()
+    new = after.splitlines()
+    longest = max(len(old), len(new))
+    if longest > _MOST_DIFF_LINES:
         return "The document is too long to be compared: read it whole."
     rows = difflib.unified_diff(
         old, new, "reviewed before", "now", lineterm="", n=_CONTEXT
     )
-    return "\n".join(rows) or "Nothing was changed."
+    changes = "\n".join(rows)
+    return changes or "Nothing was changed."
 
 
 def show_hints(hints: Sequence[str]) -> str:
     """Return what the mechanical check asks the reviewer to look at."""
-    return "\n".join(f"- {hint}" for hint in hints)
+    rows = map(_show_item, hints)
+    return "\n".join(rows)

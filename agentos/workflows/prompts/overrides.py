@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -16,7 +16,13 @@ from agentos.documents.lld import SECTION_TITLES, parse_lld
 from agentos.documents.markdown import scan, sections
 from agentos.errors import BadInput, UsageError
 from agentos.gateway.providers import Message, ask_once
-from agentos.kinds import BUILT_IN_KINDS, DOCUMENT_INPUTS, Kind, installed_kinds
+from agentos.kinds import (
+    BUILT_IN_KINDS,
+    DOCUMENT_INPUTS,
+    Kind,
+    KindRecord,
+    installed_kinds,
+)
 from agentos.state.files import list_names, read_regular
 from agentos.workflows.prompts.rendering import (
     load_prompt,
@@ -26,6 +32,8 @@ from agentos.workflows.prompts.rendering import (
     used_inputs,
 )
 
+NamesOf = Callable[[Iterable[Kind]], Sequence[str]]
+"""Returns the names of the files that some kinds read."""
 PROMPTS = ".agentos/prompts"
 TEMPLATES = ".agentos/templates"
 LIMIT = 200_000
@@ -60,9 +68,13 @@ class Overrides:
     @property
     def paths(self) -> tuple[str, ...]:
         """The paths of the repository's own prompts and template."""
-        found = [_prompt_path(self.kind, role) for role in self.prompts]
+        found = []
+        for role in self.prompts:
+            path = _prompt_path(self.kind, role)
+            found.append(path)
         if self.own_template:
-            found.append(_template_path(self.kind))
+            path = _template_path(self.kind)
+            found.append(path)
         return tuple(found)
 
     def uses(self, role: str, name: str) -> bool:
@@ -70,18 +82,24 @@ class Overrides:
         override = self.prompts.get(role)
         if override is not None:
             return name in used_inputs(override)
-        return name in load_prompt(self.kind.record.package, role).inputs
+        package = self.kind.record.package
+        prompt = load_prompt(package, role)
+        return name in prompt.inputs
 
     def render(self, role: str, inputs: Mapping[str, str]) -> tuple[Message, ...]:
         """Fill the prompt of a role; a cache may keep what all rounds repeat."""
         override = self.prompts.get(role)
-        package = self.kind.record.package
-        if override is None and not self.kind.record.builds:
+        record = self.kind.record
+        package = record.package
+        used = dict(inputs)
+        if override is None and not record.builds:
             # A prompt of a document uses of its inputs what it needs.
-            declared = load_prompt(package, role).inputs
-            inputs = {name: inputs[name] for name in inputs if name in declared}
-        repeated, rest = render_parts(package, role, inputs, override)
-        return ask_once(repeated + rest, len(repeated))
+            prompt = load_prompt(package, role)
+            for name in inputs.keys() - prompt.inputs:
+                del used[name]
+        repeated, rest = render_parts(package, role, used, override)
+        length = len(repeated)
+        return ask_once(repeated + rest, length)
 
 
 def load_overrides(repository: Path, kind: Kind) -> Overrides:
@@ -118,32 +136,52 @@ def check_overrides(repository: Path, kind: Kind) -> Overrides:
     """Refuse, before anything runs, unusable overrides and files that no kind reads."""
     if kind not in BUILT_IN_KINDS:
         _check_package(kind)
-    for folder, names_of in ((PROMPTS, _prompt_names), (TEMPLATES, _template_names)):
-        known = names_of(BUILT_IN_KINDS)
-        for name in sorted(list_names(repository / folder)):
-            folded = name.casefold()
-            if not folded.endswith(".md") or folded == "readme.md" or name in known:
-                continue
-            known = names_of(installed_kinds())
-            if name in known:
-                continue
-            hint = f"known are {', '.join(known)}"
-            close = difflib.get_close_matches(name, known, n=1)
-            if close:
-                hint = f"did you mean {close[0]}?"
-            raise UsageError(f"{folder}/{name!r}: no workflow reads it; {hint}")
+    _check_names(repository, PROMPTS, _prompt_names)
+    _check_names(repository, TEMPLATES, _template_names)
     return load_overrides(repository, kind)
+
+
+def _check_names(repository: Path, folder: str, names_of: NamesOf) -> None:
+    """Refuse a Markdown file of a folder that no kind reads."""
+    names = list_names(repository / folder)
+    unknown = names.difference(names_of(BUILT_IN_KINDS))
+    for name in sorted(unknown):
+        folded = name.casefold()
+        if folded == "readme.md":
+            continue
+        if not folded.endswith(".md"):
+            continue
+        # Only a name that is not built in is worth the search for packages.
+        known = names_of(installed_kinds())
+        if name not in known:
+            hint = _suggest(name, known)
+            raise UsageError(f"{folder}/{name!r}: no workflow reads it; {hint}")
+
+
+def _suggest(name: str, known: Sequence[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    if close:
+        return f"did you mean {close[0]}?"
+    listed = ", ".join(known)
+    return f"known are {listed}"
 
 
 def _prompt_names(kinds: Iterable[Kind]) -> list[str]:
     names = []
     for kind in kinds:
-        names += [f"{kind}-{role}.md" for role in kind.record.prompts]
+        for role in kind.record.prompts:
+            name = f"{kind}-{role}.md"
+            names.append(name)
     return names
 
 
 def _template_names(kinds: Iterable[Kind]) -> list[str]:
-    return [f"{kind}.md" for kind in kinds if not kind.record.builds]
+    names = []
+    for kind in kinds:
+        if not kind.record.builds:
+            name = f"{kind}.md"
+            names.append(name)
+    return names
 
 
 def _check_package(kind: Kind) -> None:
@@ -154,15 +192,7 @@ def _check_package(kind: Kind) -> None:
         if not hasattr(package, "make_flow"):
             raise ValueError("it has no flow")
         for role in record.prompts:
-            declared = load_prompt(record.package, role).inputs
-            given = {"item", record.source, *DOCUMENT_INPUTS.get(role, declared)}
-            unknown = sorted(declared - given)
-            if not record.builds and unknown:
-                listed = ", ".join(sorted(given))
-                raise ValueError(
-                    f"the first line of prompts/{role}.md declares {unknown[0]}; the"
-                    f" inputs are {listed}"
-                )
+            _check_declared(record, role)
         if not record.builds:
             load_template(record.package, kind)
     except (OSError, ValueError, ImportError) as error:
@@ -172,8 +202,29 @@ def _check_package(kind: Kind) -> None:
         ) from None
 
 
+def _check_declared(record: KindRecord, role: str) -> None:
+    """Raise `ValueError` for a document's prompt with an input that it cannot have."""
+    prompt = load_prompt(record.package, role)
+    declared = prompt.inputs
+    if record.builds:
+        return
+    own = DOCUMENT_INPUTS.get(role, declared)
+    given = {"item", record.source, *own}
+    unknown = sorted(declared - given)
+    if unknown:
+        listed = ", ".join(sorted(given))
+        raise ValueError(
+            f"the first line of prompts/{role}.md declares {unknown[0]}; the"
+            f" inputs are {listed}"
+        )
+
+
 def _own_files(kind: Kind) -> str:
-    files = [f"prompts/{role}.md" for role in kind.record.prompts]
+    """Return the files that a kind's package must have."""
+    files = []
+    for role in kind.record.prompts:
+        file = f"prompts/{role}.md"
+        files.append(file)
     if not kind.record.builds:
         files.append(f"templates/{kind}.md")
     return ", ".join(files)
@@ -188,34 +239,35 @@ def _template_path(kind: Kind) -> str:
 
 
 def _check_prompt(path: str, text: str, kind: Kind, role: str) -> None:
-    known = load_prompt(kind.record.package, role).inputs
-    if not kind.record.builds:
-        known |= set(DOCUMENT_INPUTS[role])
-    declared, body, _ = split_prompt(text)
-    used = used_inputs(body)
+    """Refuse a prompt that no run could fill, or that leaves out what it is about."""
+    record = kind.record
+    built_in = load_prompt(record.package, role)
+    known = built_in.inputs
+    if not record.builds:
+        known = known.union(DOCUMENT_INPUTS[role])
     listed = ", ".join(sorted(known))
-    takes = f"this prompt can have {listed}"
     if not text.startswith("inputs:"):
         raise UsageError(
             f"{path}: its first line must declare its inputs, as 'inputs: {listed}'"
         )
+    takes = f"this prompt can have {listed}"
+    declared, body, _ = split_prompt(text)
     unknown = sorted(declared - known)
     if unknown:
-        raise UsageError(
-            f"{path}: declares the unknown input {unknown[0][:60]!r}; {takes}"
-        )
+        name = unknown[0][:60]
+        raise UsageError(f"{path}: declares the unknown input {name!r}; {takes}")
     for name in _PLACEHOLDER_LIKE.findall(body):
         if name not in known:
-            raise UsageError(
-                f"{path}: uses {{{{{name}}}}}, which is not an input; {takes}"
-            )
+            shown = f"{{{{{name}}}}}"
+            raise UsageError(f"{path}: uses {shown}, which is not an input; {takes}")
+    used = used_inputs(body)
     undeclared = sorted(used - declared)
     if undeclared:
+        shown = f"{{{{{undeclared[0]}}}}}"
         raise UsageError(
-            f"{path}: uses {{{{{undeclared[0]}}}}} without declaring it; add it to the"
-            " first line"
+            f"{path}: uses {shown} without declaring it; add it to the first line"
         )
-    for name in kind.record.prompts[role]:
+    for name in record.prompts[role]:
         if name not in used:
             raise UsageError(
                 f"{path}: lacks {{{{{name}}}}}, without which nothing useful can come"
@@ -227,19 +279,22 @@ def _check_template(path: str, kind: Kind, text: str) -> None:
     """Refuse a template whose drafts could never pass the mechanical check."""
     missing = []
     if kind == Kind.LLD:
-        found = parse_lld(text).sections
+        design = parse_lld(text)
+        found = design.sections
         for number, title in SECTION_TITLES.items():
             if number not in found:
                 missing.append(f"'## {number}. {title}'")
     elif kind == Kind.ISSUE:
-        topics = {topic_of(section.title) for section in sections(scan(text))}
+        lines = scan(text)
+        topics = {topic_of(section.title) for section in sections(lines)}
         for topic, title in _ISSUE_TOPICS.items():
             if topic not in topics:
                 missing.append(f"'## {title}'")
     else:
         titles = _titles(text)
-        wanted = _titles(load_template(kind.record.package, kind))
-        missing += [f"'## {title}'" for title in wanted if title not in titles]
+        template = load_template(kind.record.package, kind)
+        wanted = _titles(template)
+        missing = [f"'## {title}'" for title in wanted if title not in titles]
     if missing:
         raise UsageError(
             f"{path}: lacks {missing[0]}, which every draft must have; a template may"
@@ -249,21 +304,26 @@ def _check_template(path: str, kind: Kind, text: str) -> None:
 
 def _titles(text: str) -> list[str]:
     """Return the titles of the sections directly below the document's own."""
-    found = sections(scan(text))
+    lines = scan(text)
+    found = sections(lines)
     return [section.title for section in found if section.level == 2]
 
 
 def _read(repository: Path, name: str) -> str | None:
+    """Return the text of a file of the repository, None if there is none."""
     path = repository / name
     try:
         path.lstat()
+        root = repository.resolve(strict=True)
         place = path.resolve(strict=True)
-        if not place.is_relative_to(repository.resolve(strict=True)):
+        if not place.is_relative_to(root):
             raise UsageError(
                 f"{name}: is a link that leaves the repository; copy the file there"
                 " instead"
             )
-        text = read_regular(place, LIMIT).decode("utf-8-sig").replace("\r\n", "\n")
+        data = read_regular(place, LIMIT)
+        text = data.decode("utf-8-sig")
+        text = text.replace("\r\n", "\n")
     except (FileNotFoundError, NotADirectoryError):
         if path.is_symlink():
             raise UsageError(
@@ -275,7 +335,10 @@ def _read(repository: Path, name: str) -> str | None:
             f"{name}: is not UTF-8 text (byte {error.start}); save it as UTF-8"
         ) from None
     except BadInput as error:
-        raise UsageError(f"{name}: {str(error).partition(': ')[2]}") from None
+        # The error names the file that a link leads to.
+        said = str(error)
+        problem = said.removeprefix(f"{place.name}: ")
+        raise UsageError(f"{name}: {problem}") from None
     except (OSError, RuntimeError) as error:
         raise UsageError(
             f"{name}: cannot be read ({error}); correct it or remove it"

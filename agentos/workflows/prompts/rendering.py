@@ -12,7 +12,8 @@ from importlib.resources import files
 from typing import NamedTuple
 
 _PLACEHOLDER = re.compile(r"\{\{([a-z_]+)\}\}")
-_PLAIN = bytes(range(0x20, 0x7F)) + b"\n\t\r"
+_PRINTABLE = range(0x20, 0x7F)
+_PLAIN = bytes(_PRINTABLE) + b"\n\t\r"
 _INVISIBLE = (
     range(0x09),
     range(0x0B, 0x0D),
@@ -38,10 +39,11 @@ _INVISIBLE = (
 # Joiners and direction marks belong to many scripts and to emoji; between ASCII
 # characters they only hide text.
 _JOINERS = re.compile("(?<![^\x00-\x7f])[\u200c-\u200f]+(?![^\x00-\x7f])")
-
-
 _TRUSTED = ("item", "looking")
 """Inputs that come from AgentOS itself: an id, and how to look at the repository."""
+
+
+Inputs = Mapping[str, str]
 
 
 class Prompt(NamedTuple):
@@ -58,13 +60,16 @@ class Prompt(NamedTuple):
 @cache
 def load_prompt(package: str, name: str) -> Prompt:
     """Return a built-in prompt."""
+    place = f"{package}/{name}"
     text = _read(package, "prompts", name)
     prompt = split_prompt(text)
-    used = used_inputs(prompt.body)
+    body = prompt.body
+    used = used_inputs(body)
     undeclared = used - prompt.inputs
     if undeclared:
-        listed = ", ".join(sorted(undeclared))
-        raise ValueError(f"prompt {package}/{name} uses undeclared inputs: {listed}")
+        ordered = sorted(undeclared)
+        listed = ", ".join(ordered)
+        raise ValueError(f"prompt {place} uses undeclared inputs: {listed}")
     return prompt
 
 
@@ -75,7 +80,7 @@ def load_template(package: str, name: str) -> str:
 
 
 def render_prompt(
-    package: str, name: str, inputs: Mapping[str, str], override: str | None = None
+    package: str, name: str, inputs: Inputs, override: str | None = None
 ) -> str:
     """Fill a prompt."""
     parts = render_parts(package, name, inputs, override)
@@ -83,7 +88,7 @@ def render_prompt(
 
 
 def render_parts(
-    package: str, name: str, inputs: Mapping[str, str], override: str | None = None
+    package: str, name: str, inputs: Inputs, override: str | None = None
 ) -> tuple[str, str]:
     """Fill a prompt in one pass, so that a placeholder inside an input is not filled.
     Return the part that every round of an item repeats, and the rest.
@@ -91,36 +96,44 @@ def render_parts(
     A built-in prompt takes exactly the inputs that it declares; an override may omit
     some.
     """
-    prompt = f"prompt {package}/{name}"
+    built_in = load_prompt(package, name)
+    body = built_in.body
+    changing = built_in.changing
+    declared = built_in.inputs
+    takes = sorted(declared)
     given = sorted(inputs)
-    declared, body, changing = load_prompt(package, name)
-    if override is None:
-        if declared != inputs.keys():
-            raise ValueError(f"{prompt} takes {sorted(declared)}, got {given}")
-    else:
-        body = split_prompt(override).body
-        unknown = used_inputs(body) - inputs.keys()
+    prompt = f"prompt {package}/{name}"
+    if override is not None:
+        own = split_prompt(override)
+        body = own.body
+        used = used_inputs(body)
+        unknown = used.difference(given)
         if unknown:
-            raise ValueError(
-                f"{prompt}: its override uses {sorted(unknown)}, got {given}"
-            )
+            uses = sorted(unknown)
+            raise ValueError(f"{prompt}: its override uses {uses}, got {given}")
+    elif takes != given:
+        raise ValueError(f"{prompt} takes {takes}, got {given}")
 
     def fill(placeholder: re.Match[str]) -> str:
         input_name = placeholder[1]
         text = inputs[input_name]
         return enclose(input_name, text)
 
-    end = len(body)
-    for placeholder in _PLACEHOLDER.finditer(body):
-        input_name = placeholder[1]
-        if input_name in changing:
-            end = placeholder.start()
-            break
+    end = _end_of_repeated(body, changing)
     repeated = body[:end]
     rest = body[end:]
     repeated = _PLACEHOLDER.sub(fill, repeated)
     rest = _PLACEHOLDER.sub(fill, rest)
     return repeated, rest
+
+
+def _end_of_repeated(body: str, changing: frozenset[str]) -> int:
+    """Return where the first input stands that changes from round to round."""
+    for placeholder in _PLACEHOLDER.finditer(body):
+        input_name = placeholder[1]
+        if input_name in changing:
+            return placeholder.start()
+    return len(body)
 
 
 def split_prompt(text: str) -> Prompt:
@@ -129,18 +142,21 @@ def split_prompt(text: str) -> Prompt:
     """
     first, _, rest = text.partition("\n")
     if not first.startswith("inputs:"):
-        return Prompt(frozenset(), text)
+        nothing: frozenset[str] = frozenset()
+        return Prompt(nothing, text)
     listed = first.removeprefix("inputs:")
     same, _, changing = listed.partition(";")
+    repeated = _names(same)
     differing = _names(changing)
-    inputs = _names(same) | differing
+    inputs = repeated | differing
     body = rest.removeprefix("\n")
     return Prompt(inputs, body, differing)
 
 
 def _names(listed: str) -> frozenset[str]:
     names = set()
-    for part in listed.split(","):
+    parts = listed.split(",")
+    for part in parts:
         name = part.strip()
         if name:
             names.add(name)
@@ -160,7 +176,8 @@ def show_invisible(text: str) -> str:
         unusual = data.translate(None, _PLAIN)
         if not unusual:
             return text
-    shown = text.translate(_visible_forms())
+    forms = _visible_forms()
+    shown = text.translate(forms)
     return _JOINERS.sub(_show_joiners, shown)
 
 
@@ -169,12 +186,14 @@ def _visible_forms() -> dict[int, str]:
     forms = {}
     for codes in _INVISIBLE:
         for code in codes:
-            forms[code] = _show_code(code)
+            shown = _show_code(code)
+            forms[code] = shown
     return forms
 
 
 def _show_joiners(run: re.Match[str]) -> str:
-    codes = map(ord, run[0])
+    joiners = run[0]
+    codes = map(ord, joiners)
     shown = map(_show_code, codes)
     return "".join(shown)
 
@@ -199,17 +218,25 @@ def enclose(name: str, text: str) -> str:
     while mark in shown:
         digest = _sha256(digest)
         mark = digest[:24]
-    label = name.upper().replace(" ", "-")
+    label = name.upper()
+    label = label.replace(" ", "-")
     delimiter = f"{label}-{mark}"
-    return f"<<<{delimiter}\n{shown}\n{delimiter}>>>"
+    rows = (
+        f"<<<{delimiter}",
+        shown,
+        f"{delimiter}>>>",
+    )
+    return "\n".join(rows)
 
 
 def _sha256(text: str) -> str:
     data = text.encode("utf-8")
-    return hashlib.sha256(data).hexdigest()
+    digest = hashlib.sha256(data)
+    return digest.hexdigest()
 
 
 def _read(package: str, folder: str, name: str) -> str:
-    place = files(package) / folder
-    path = place / f"{name}.md"
+    place = files(package)
+    inside = place / folder
+    path = inside / f"{name}.md"
     return path.read_text("utf-8")

@@ -161,6 +161,16 @@ def test_a_pipe_or_a_folder_is_refused(tmp_path: Path) -> None:
     assert complaint(tmp_path).startswith(".agentos/prompts/lld-draft.md: ")
 
 
+def test_a_refusal_of_a_linked_file_names_the_link_and_the_whole_reason(
+    tmp_path: Path,
+) -> None:
+    target = put(tmp_path, "shared: all.md", REVIEW + "x" * LIMIT)
+    link = tmp_path / ".agentos/prompts/lld-review.md"
+    link.parent.mkdir()
+    link.symlink_to(target)
+    assert complaint(tmp_path).startswith(".agentos/prompts/lld-review.md: is 0.2 MB")
+
+
 def test_a_template_may_add_and_not_remove(tmp_path: Path) -> None:
     put(
         tmp_path,
