@@ -214,7 +214,7 @@ class _Batch:
             f" {selection.describe()}"
         )
         for item in selection.edited:
-            console.tell(item.label, "its input was edited; starting again")
+            console.tell(item.label, "it was edited since its last run")
         for reject in selection.rejects:
             self._refuse(reject)
         for warning in self._preview.order.warnings:

@@ -220,7 +220,7 @@ def test_an_edited_issue_starts_again_with_a_notice(world: World) -> None:
         "2 already complete, 0 resumed, 0 new, 1 restarted after an edit"
         in ended.stderr
     )
-    assert "[LLD-2] its input was edited" in ended.stderr
+    assert "[LLD-2] it was edited since its last run" in ended.stderr
     assert "exit code 5" in (world.repo / "docs/lld/active/LLD-002.md").read_text(
         "utf-8"
     )

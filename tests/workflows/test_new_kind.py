@@ -143,7 +143,7 @@ def test_two_items_run_in_parallel_and_end_in_their_places(
     for number in ("007", "012"):
         text = (world.repo / f"docs/adr/{number}.md").read_text()
         assert "**Final Status:** APPROVED" in text
-        assert "<!-- agentos: workflow=adr/1 input=sha256:" in text
+        assert "<!-- agentos: workflow=adr/1 text=sha256:" in text
     lineage = world.repo / "docs/lineage/active/12-adr"
     names = sorted(path.name for path in lineage.iterdir())
     assert names == [
@@ -151,6 +151,7 @@ def test_two_items_run_in_parallel_and_end_in_their_places(
         "002-draft.md",
         "003-verdict.md",
         "004-final.md",
+        "findings.json",
     ]
     assert not (world.repo / "docs/lld").exists()
     status = world.run("agentos", "status", "--json")
@@ -414,7 +415,7 @@ def test_a_prompt_with_another_source_is_refused_before_anything_runs(
     environ = {"PYTHONPATH": str(copy)}
     refused = world.run("agentos", "run", "adr", "--all", "--dry-run", environ=environ)
     assert refused.code == 2
-    assert "the first line of prompts/draft.md must be 'inputs: " in refused.stderr
+    assert "the first line of prompts/draft.md declares riddle" in refused.stderr
     assert "question" in refused.stderr
 
 
