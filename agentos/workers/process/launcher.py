@@ -195,6 +195,9 @@ class ProcessWorkers:
             self._submit(self._close()).result()
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join(timeout=2.0)
+        if not self._loop.is_running():
+            # Left to the end of the interpreter, it could be closed after its sockets.
+            self._loop.close()
         self._reader.close(OUTPUT_TIMEOUT)
 
     def _note_exception(
