@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -64,6 +65,7 @@ from agentos.workflows.looking import (
 from agentos.workflows.prompts.overrides import Overrides
 from agentos.workflows.verdicts import ask_for_verdict
 
+_LINE = re.compile(r"^Line [0-9]+: ")
 DRAFT_LIMIT = MAX_CHARACTERS
 LONGEST_ANSWER = 2 * MAX_CHARACTERS
 HOW_TO_WRITE = (
@@ -244,7 +246,7 @@ async def validate(state: DraftingState, context: DraftingContext) -> Update:
         if blocks_approval(finding):
             problems.append(_as_data(finding))
         else:
-            hints.append(finding.text)
+            hints.append(_LINE.sub("", finding.text))
     checked = RoundState(**{**current, "problems": problems, "hints": hints})
     rounds = [*earlier, checked]
     return {
