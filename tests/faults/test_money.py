@@ -12,6 +12,7 @@ from tests.faults import (
     bills,
     canary,
     kill_in_conversation,
+    kill_while_looking,
     purse,
     shared_keys,
 )
@@ -66,4 +67,9 @@ def test_no_key_is_lent_twice_or_lost_when_holders_are_killed() -> None:
 
 def test_a_canary_key_is_found_nowhere(tmp_path: Path) -> None:
     figures = canary.measure(seed=1, count=1, folder=tmp_path)
+    assert not figures.misses, figures.to_json()
+
+
+def test_kills_while_models_look_at_the_repository(tmp_path: Path) -> None:
+    figures = kill_while_looking.measure(1, 3, tmp_path)
     assert not figures.misses, figures.to_json()

@@ -13,6 +13,7 @@ _VENDORED = """
 """
 _GENERATED = "build dist target out env coverage htmlcov .cache tmp bin obj"
 _OWN_FOLDERS = (
+    "docs/answers/",
     "docs/lineage/",
     "docs/lld/",
     "docs/issues/",
