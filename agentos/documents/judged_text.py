@@ -31,7 +31,7 @@ _TEXT_HASH = re.compile(r"\btext=sha256:([0-9a-f]{64})\b")
 
 def has_log(document: str) -> bool:
     """Tell whether a document has a review log or a stamp."""
-    return STAMP_START in document or _find_log(document) != (0, 0)
+    return STAMP_START in document or _find_log(document) is not None
 
 
 def without_log(document: str) -> str:

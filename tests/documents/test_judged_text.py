@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from agentos.documents.issue_spec import finalize_issue
 from agentos.documents.judged_text import (
     STAMP_START,
+    has_log,
     is_edited,
     source_hash,
     stamp_text,
@@ -121,3 +122,9 @@ def test_a_line_full_of_stamps_is_read_in_linear_time() -> None:
 def test_no_text_breaks_the_hash(text: str) -> None:
     assert not is_edited(stamp_text(text))
     assert source_hash(text) == source_hash(f"{text}\n \n")
+
+
+def test_a_log_or_a_stamp_is_recognized() -> None:
+    assert not has_log(DRAFT)
+    assert has_log(finish())
+    assert has_log(f"{DRAFT}\n{STAMP}\n")

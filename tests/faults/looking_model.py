@@ -70,7 +70,7 @@ class Handler(BaseHTTPRequestHandler):
         text = answer_to(messages, item, self.issues[item])
         time.sleep(LATENCY)
         usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
-        parts = [
+        parts: list[dict[str, Any]] = [
             {"choices": [{"index": 0, "delta": {"content": text}}]},
             {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
             {"choices": [], "usage": usage},
