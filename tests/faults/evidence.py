@@ -83,7 +83,11 @@ def repetition_problems(world: World, nodes: int, calls: int) -> list[str]:
 
 def summary_problems(folder: Path) -> list[str]:
     """Tell where a run's summary is not the sum of its audits' ends."""
-    summary = json.loads((folder / "summary.json").read_bytes())
+    path = folder / "summary.json"
+    if not path.exists():
+        runs = sorted(each.name for each in folder.parent.iterdir())
+        return [f"the last run {folder.name} of {runs} has no summary"]
+    summary = json.loads(path.read_bytes())
     said = {
         item["id"]: (item["status"], item["class"], item["attempts"], item["rounds"])
         for item in summary["items"]
