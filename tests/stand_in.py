@@ -4,7 +4,7 @@ pass the mechanical check, and approves what passes it.
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -181,12 +181,12 @@ def write_draft(purpose: str, inputs: Mapping[str, str]) -> str:
 
 
 def _revise(previous: str, findings: str) -> str:
-    found = json.loads(findings) if findings.strip() else []
-    for entry in found:
+    found = re.findall(r"^- (\S+) \([^)]*\): (.*)$", findings, re.MULTILINE)
+    for id, _ in found:
         # A file that is there is not added.
-        path = entry["id"].removeprefix("existing-path-")
+        path = id.removeprefix("existing-path-")
         previous = previous.replace(f"| `{path}` | Add |", f"| `{path}` | Modify |")
-    lines = [f"- [ ] {entry['id']}: {entry['text']}" for entry in found]
+    lines = [f"- [ ] {id}: {text}" for id, text in found]
     return "\n".join([previous.rstrip(), *lines, ""])
 
 

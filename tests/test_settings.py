@@ -19,7 +19,8 @@ DECLARED = """\
 USED = """\
     print(f"The drafter says {context.config.greeting}.")
     rounds = state["rounds"]
-    inputs = {"""
+    ledger = ledger_of(state)
+    looker ="""
 
 
 def replace_in(path: Path, old: str, new: str) -> None:

@@ -297,6 +297,7 @@ class _ItemRun:
             digest=source.digest,
             repository=run.preview.key,
             config=self._config,
+            is_redo=run.options.choice.redo,
             build=build_config(run.options, run.preview, self._item),
         )
 

@@ -413,7 +413,7 @@ def test_a_colleague_with_an_empty_home_finds_finished_designs_complete(
     "text",
     [
         "# Search is slow\n\nMake search faster.\n",
-        "# Refunds\n\nMoney must be back in 3 days.\n",
+        "# Refunds\n\nMoney comes back late.\n",
     ],
 )
 def test_an_issue_without_a_criterion_gets_no_requirement(

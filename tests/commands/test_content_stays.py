@@ -258,7 +258,7 @@ def test_a_prompt_with_a_key_in_a_file_of_the_repository_is_not_sent(
         f"lists/export.py, line 6, holds the key {NAME}"
     )
     assert find_traces(world, tmp_path, leaving=source) == []
-    source.write_text('"""Export."""\n', "utf-8")
+    source.write_text("LIMIT = 1\n", "utf-8")
     with ScenarioProcess({}, tmp_path / "again") as server:
         again = run_with(world, server, KEY, "lld-workflow", "--all")
     assert again.code == 0, again.text

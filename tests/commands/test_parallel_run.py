@@ -59,6 +59,7 @@ def test_lineage_has_the_numbered_papers_of_every_round(world: World) -> None:
         "004-draft.md",
         "005-verdict.md",
         "006-final.md",
+        "findings.json",
     ]
 
 
@@ -150,8 +151,9 @@ def test_designs_that_cannot_be_approved_end_honestly(
     lineage = sorted(
         path.name for path in (world.repo / "docs/lineage/active/2-lld").iterdir()
     )
-    assert lineage[-2].endswith("-best-draft.md")
-    assert lineage[-1].endswith("-open.md")
+    assert lineage[-3].endswith("-best-draft.md")
+    assert lineage[-2].endswith("-open.md")
+    assert lineage[-1] == "findings.json"
     again = world.run("lld-workflow", "--all")
     assert "3 already complete" in again.stdout
 

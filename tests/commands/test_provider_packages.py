@@ -27,7 +27,7 @@ from pathlib import Path
 prompt = sys.stdin.read()
 item = re.search(r"\\(id (\\d+)\\)", prompt)[1]
 name = "lld-draft-1.md"
-if "schema `verdict`" in prompt:
+if "You review the" in prompt:
     name = "lld-review-1.json"
 print(Path({folder!r}, item, name).read_text("utf-8"))
 """

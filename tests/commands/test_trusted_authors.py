@@ -115,7 +115,7 @@ def test_the_summary_as_json_names_them_too(world: World) -> None:
 def test_any_author_takes_all_and_the_retry_command_says_so(
     world: World, hub: Hub
 ) -> None:
-    hub.repos["acme/shop"].add("Nothing in it", None, association="NONE")
+    hub.repos["acme/shop"].add("Huge", "x" * 2_100_000, association="NONE")
     ended = world.run("lld-workflow", "--all", "--any-author", *SOURCE)
     assert ended.code == 1
     assert "8 skeletons" in ended.stdout

@@ -4,6 +4,7 @@ stand-in for a model writes them.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -75,6 +76,20 @@ def write_answer(
         if recognised.purpose == OTHER
         else _apply_rules(recognised.purpose, recognised.inputs)
     )
+
+
+def wrap_verdict(text: str) -> str:
+    """Return a verdict as a tool takes it that also takes looks, any other text as it
+    is.
+    """
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    if not isinstance(value, dict) or "decision" not in value:
+        return text
+    whole = {"earlier": [], "source_errors": [], **value}
+    return json.dumps({"look": None, "verdict": whole})
 
 
 @lru_cache(maxsize=1000)

@@ -8,7 +8,12 @@ import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tests.scenario.answers import BROKEN_JSON, OTHER, write_answer
+from tests.scenario.answers import (
+    BROKEN_JSON,
+    OTHER,
+    wrap_verdict,
+    write_answer,
+)
 from tests.scenario.desk import Admitted, Desk, Refused, scripted_refusal
 from tests.scenario.formats import (
     CHARACTERS_PER_TOKEN,
@@ -135,6 +140,8 @@ class _Playing:
             text = await asyncio.to_thread(
                 write_answer, self._recognised, self._script.answer, turn
             )
+        if self._call.wraps_verdict:
+            text = wrap_verdict(text)
         most = self._call.max_tokens * CHARACTERS_PER_TOKEN
         return (text[:most], True) if most and len(text) > most else (text, False)
 

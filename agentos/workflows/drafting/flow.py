@@ -29,7 +29,7 @@ from agentos.workflows.drafting.graph import build_graph
 from agentos.workflows.drafting.kind import DraftingKind
 from agentos.workflows.drafting.lineage import artifacts_of
 from agentos.workflows.drafting.loop import findings_of, say_finding
-from agentos.workflows.drafting.memory import recall
+from agentos.workflows.drafting.memory import Memory, begin_anew, recall
 from agentos.workflows.drafting.nodes import DraftingContext, ledger_of
 from agentos.workflows.drafting.repository_tree import RepositoryTree
 from agentos.workflows.drafting.state import DraftingState, initial_state
@@ -111,6 +111,12 @@ class Drafting:
                 return None
             return Looker(repository, snapshot, limits)
 
+        def remember(source: str) -> Memory:
+            memory = recall(repository, item.kind, item.id, source, _today())
+            if assignment.is_redo:
+                return begin_anew(memory, _today())
+            return memory
+
         return DraftingContext(
             kind=self.kind,
             ask=session.ask,
@@ -118,9 +124,7 @@ class Drafting:
             take_snapshot=take_snapshot,
             gather=gather,
             open_looker=open_looker,
-            recall=lambda source: recall(
-                repository, item.kind, item.id, source, _today()
-            ),
+            recall=remember,
             check=check,
             config=config,
             today=_today,

@@ -5,7 +5,7 @@ Both are files of the repository, so that a colleague's clone has them too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agentos.documents.answers import without_answers
@@ -67,6 +67,18 @@ def recall(repository: Path, kind: Kind, item: str, source: str, today: str) -> 
         (folder,) = lineage_folders(kind, item)
         draft = _read(repository, f"{folder}/{stored.draft}")
     return Memory(ledger, draft)
+
+
+def begin_anew(memory: Memory, today: str) -> Memory:
+    """Return what still holds if an item is done again from its beginning: the ids.
+
+    What earlier reviews said of a text does not count for the same text again.
+    """
+    said = Said("AgentOS", today)
+    ledger = withdraw_open(memory.ledger, said, "the item was done again")
+    ledger = drop_questions(ledger)
+    reviews = [replace(review, text="") for review in ledger.reviews]
+    return Memory(replace(ledger, reviews=tuple(reviews)))
 
 
 def read_ledger(repository: Path, kind: Kind, item: str) -> LedgerFile | None:

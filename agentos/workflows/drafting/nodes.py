@@ -25,6 +25,8 @@ from agentos.documents.provenance import (
     RECORDED,
     RECORDED_STATUS,
     RULES,
+    SCRIPTED,
+    SIMULATED,
     SIMULATED_STATUS,
     SKELETON_STATUS,
 )
@@ -67,6 +69,8 @@ from agentos.workflows.verdicts import ask_for_verdict
 
 _LINE = re.compile(r"^Line [0-9]+: ")
 DRAFT_LIMIT = MAX_CHARACTERS
+NO_MODEL = frozenset({RULES, SCRIPTED, SIMULATED})
+"""Reviewers whose reviews decide nothing about a text."""
 LONGEST_ANSWER = 2 * MAX_CHARACTERS
 HOW_TO_WRITE = (
     "Answer with a block `look` to look at more, or with the whole document and nothing"
@@ -264,7 +268,8 @@ async def review(state: DraftingState, context: DraftingContext) -> Update:
     text = text_hash(current["draft"])
     source = source_hash(state["source"])
     known = ledger.review_of(text, source)
-    if known is not None and not current.get("contests"):
+    is_known = known is not None and known.by not in NO_MODEL
+    if known is not None and is_known and not current.get("contests"):
         context.observe(
             "noted", f"unchanged since review {known.number}: not asked again"
         )

@@ -20,5 +20,7 @@ class Assignment:
     repository: str
     """Key of the repository in the journal and in `AGENTOS_HOME`."""
     config: RunConfig
+    is_redo: bool = False
+    """Whether a complete item is done again from its beginning."""
     build: BuildConfig | None = None
     """Where it is built; None for kinds that only write a document."""

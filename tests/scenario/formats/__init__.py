@@ -65,6 +65,8 @@ class Call:
     """The tool that an answer in JSON must be given by, where one was offered for
     that.
     """
+    wraps_verdict: bool = False
+    """Whether that tool takes a verdict, or looks in its place."""
     is_follow_up: bool = False
     """Whether this only brings the result of a tool, so that nothing new is asked."""
     blocks: tuple[Block, ...] = field(repr=False, default=())

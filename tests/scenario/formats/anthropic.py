@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import zip_longest
 from typing import Any
@@ -126,6 +126,7 @@ class Anthropic:
             has_schema=bool(schema),
             max_tokens=whole_number(body.get("max_tokens")),
             answer_tool=ANSWER_TOOL if ANSWER_TOOL in tools else "",
+            wraps_verdict=_takes_looks(body),
             is_follow_up=_brings_result(body["messages"][-1]),
             request_id=make_id("req_011C"),
         )
@@ -285,6 +286,15 @@ def _block(call: Call) -> dict[str, Any]:
         return {"type": "text", "text": ""}
     id = "toolu_01" + call.request_id.removeprefix("req_011C")
     return {"type": "tool_use", "id": id, "name": call.answer_tool, "input": {}}
+
+
+def _takes_looks(body: Mapping[str, Any]) -> bool:
+    """Tell whether the tool for the answer has a field for looks."""
+    for tool in body.get("tools") or ():
+        if isinstance(tool, dict) and tool.get("name") == ANSWER_TOOL:
+            properties = tool.get("input_schema", {}).get("properties", {})
+            return "look" in properties
+    return False
 
 
 def _reason(call: Call, usage: Usage) -> str:
