@@ -96,7 +96,7 @@ def record(
         text=source.text,
         digest=source.digest,
         repository="",
-        config=RunConfig(max_rounds=5),
+        config=RunConfig(max_rounds=5, drafter=MODELS[0], reviewer=MODELS[1]),
     )
     store = SqliteStore(checkpoint)
     session = Session(assignment, repository, store, ask, lambda *_: None)
