@@ -162,18 +162,22 @@ def visible_problems(world: World, known: Mapping[str, str]) -> list[str]:
     ]
 
 
-def end_problems(world: World, known: Mapping[str, str], issues: int) -> list[str]:
-    """Tell what is missing or left over when everything has been run to its end."""
+def end_problems(
+    world: World, known: Mapping[str, str], issues: int, *, has_run: bool = True
+) -> list[str]:
+    """Tell what is missing or left over when everything has been run to its end.
+
+    Without `has_run`, the last command had nothing to do and wrote no summary.
+    """
     artefacts = world.artefacts()
     problems = visible_problems(world, known)
     problems += [f"{path} is missing" for path in known if path not in artefacts]
     problems += [f"{path} is left over" for path in world.leftovers()]
-    return (
-        problems
-        + status_problems(world, issues)
-        + audit_problems(world)
-        + summary_problems(world.run_folders[-1])
-    )
+    problems += status_problems(world, issues)
+    problems += audit_problems(world)
+    if has_run:
+        problems += summary_problems(world.run_folders[-1])
+    return problems
 
 
 def stray_in_home(world: World) -> list[str]:
