@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentos.documents.findings import is_praise
 from agentos.documents.verdict import (
     Category,
     CoverageRow,
@@ -40,6 +41,8 @@ TEXT = st.one_of(
     PLAIN, st.lists(st.one_of(ODD, st.text(max_size=6)), max_size=5).map("".join)
 )
 SOLID = TEXT.filter(lambda text: bool("".join(text.split())))
+COMPLAINT = TEXT.filter(lambda text: not is_praise(flat(text)))
+"""The text of a finding: praise is none, and is dropped when a verdict is read."""
 
 
 def _without_contradiction(verdict: Verdict) -> Verdict:
@@ -59,7 +62,12 @@ VERDICTS = st.builds(
     SOLID,
     st.lists(
         st.builds(
-            Finding, SOLID, st.sampled_from(Tier), st.sampled_from(Category), TEXT, TEXT
+            Finding,
+            SOLID,
+            st.sampled_from(Tier),
+            st.sampled_from(Category),
+            TEXT,
+            COMPLAINT,
         ),
         max_size=5,
         unique_by=lambda finding: finding.id,

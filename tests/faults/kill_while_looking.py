@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 
 import psutil
 
+from tests.designs import git
 from tests.faults import market
 from tests.faults.figures import Figures, main
 from tests.faults.looking_model import LOOK_TURNS
@@ -53,7 +54,7 @@ def stage(folder: Path) -> Iterator[tuple[World, Path]]:
     (world.repo / "shelf").mkdir()
     (world.repo / "shelf/lists.py").write_text(CODE, "utf-8")
     for words in (("init", "-q"), ("add", "-A"), ("commit", "-q", "-m", "Base")):
-        subprocess.run(["git", "-C", str(world.repo), *words], check=True)
+        git(world.repo, *words)
     ledger = folder / "ledger"
     ledger.touch()
     command = [sys.executable, "-m", "tests.faults.looking_model"]
