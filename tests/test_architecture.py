@@ -111,6 +111,6 @@ def test_retries_are_decided_in_few_places() -> None:
         "repository/forge/pulls/requests.py",
         "run/item_run.py",
         # A model is asked anew for an answer that cannot be used.
-        "workflows/implementation/nodes.py",
+        "workflows/implementation/scaffolding.py",
         "workflows/verdicts.py",
     ]

@@ -14,9 +14,10 @@ from agentos.workflows.engine.assignment import Assignment
 from agentos.workflows.engine.checkpoints import Identity
 from agentos.workflows.engine.flow import Session, build_marker
 from agentos.workflows.implementation.blueprint import read_blueprint
-from agentos.workflows.implementation.graph import CODE, build_graph
-from agentos.workflows.implementation.nodes import SCAFFOLD_ATTEMPTS, BuildContext
+from agentos.workflows.implementation.context import CODE, BuildContext
+from agentos.workflows.implementation.graph import build_graph
 from agentos.workflows.implementation.reports import artifacts_of
+from agentos.workflows.implementation.scaffolding import SCAFFOLD_ATTEMPTS
 from agentos.workflows.implementation.state import ImplementationState, initial_state
 from agentos.workflows.implementation.workspace import Workspace
 from agentos.workflows.prompts.overrides import load_for_item

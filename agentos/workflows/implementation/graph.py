@@ -10,29 +10,26 @@ from typing import Any
 from langgraph.graph import END, START, StateGraph
 
 from agentos.workflows.engine.steps import Update, as_node
-from agentos.workflows.implementation import nodes
-from agentos.workflows.implementation.nodes import BuildContext
+from agentos.workflows.implementation import coding, nodes, plan, scaffolding
+from agentos.workflows.implementation.context import CODE, PLAN, TESTS, BuildContext
 from agentos.workflows.implementation.state import ImplementationState
 
 Step = Callable[[ImplementationState, BuildContext], Awaitable[Update]]
 
 LOAD = "N0_load"
-PLAN = nodes.PLAN
-TESTS = nodes.TESTS
 RED = "N3_red"
-CODE = nodes.CODE
 GREEN = "N5_green"
 REGRESSION = "N6_regression"
 VALIDATE = "N7_validate"
 FINALIZE = "N8_finalize"
 STEPS: dict[str, Step] = {
     LOAD: nodes.load,
-    PLAN: nodes.review_plan,
-    TESTS: nodes.scaffold,
-    RED: nodes.prove_red,
-    CODE: nodes.implement,
-    GREEN: nodes.prove_green,
-    REGRESSION: nodes.prove_no_regression,
+    PLAN: plan.review_plan,
+    TESTS: scaffolding.scaffold,
+    RED: scaffolding.prove_red,
+    CODE: coding.implement,
+    GREEN: coding.prove_green,
+    REGRESSION: coding.prove_no_regression,
     VALIDATE: nodes.validate,
     FINALIZE: nodes.finalize,
 }
