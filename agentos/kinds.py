@@ -199,8 +199,10 @@ BUILT_IN = (
         package="agentos.workflows.implementation",
         prompts={
             "review": ("design",),
-            "tests": ("design", "test_files", "files", "problems", "previous_tests"),
-            "code": ("design", "declared", "files", "tests", "feedback"),
+            "tests": ("design", "test_files"),
+            "code": ("design", "declared", "tests", "files", "feedback"),
+            "contest": ("design", "tests", "code", "contested"),
+            "diff": ("design", "diff", "earlier_findings"),
         },
         builds=True,
     ),

@@ -80,6 +80,9 @@ PLAN_APPROVAL = verdict_json(
         coverage=(CoverageRow("R1", "It works", ("010",), True),),
     )
 )
+CODE_APPROVAL = verdict_json(
+    Verdict(Decision.APPROVED, "It does what the design says.")
+)
 BASE = {
     "calc/__init__.py": '"""Arithmetic."""\n',
     "calc/basic.py": '"""Basics."""\n\n\ndef add(a, b):\n    """Return the sum."""\n    return a + b\n',
@@ -131,7 +134,7 @@ class Item:
         code = list(self.code) or [CODE.format(number=self.number)]
         named = {f"tests-{place}.md": text for place, text in enumerate(tests, start=1)}
         named |= {f"code-{place}.md": text for place, text in enumerate(code, start=1)}
-        return named | {"review-1.json": PLAN_APPROVAL}
+        return named | {"review-1.json": PLAN_APPROVAL, "diff-1.json": CODE_APPROVAL}
 
 
 def fill(world: World, *items: Item, base: Mapping[str, str] = BASE) -> World:

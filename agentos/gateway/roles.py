@@ -9,7 +9,13 @@ if TYPE_CHECKING:
     from agentos.gateway.providers import Request
 
 ROLES = ("drafter", "reviewer", "test_writer", "coder")
-_BY_PROMPT = {"review": "reviewer", "tests": "test_writer", "code": "coder"}
+_BY_PROMPT = {
+    "review": "reviewer",
+    "contest": "reviewer",
+    "diff": "reviewer",
+    "tests": "test_writer",
+    "code": "coder",
+}
 
 
 def role_of(prompt: str) -> str:

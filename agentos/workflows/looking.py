@@ -18,7 +18,7 @@ AskTurn = Callable[[Sequence[Message]], Awaitable[Completion]]
 """Asks with what was said since the prompt."""
 FindLooks = Callable[[str], Sequence[str] | None]
 """Returns the looks that an answer asks for, None for the answer itself."""
-ROLES = ("writer", "reviewer")
+ROLES = ("writer", "reviewer", "coder")
 EXTRA_TURNS = 2
 """Turns after the last look in which a model that keeps asking is told to answer."""
 _SHOWN = """\

@@ -54,10 +54,16 @@ class RepositoryContext:
 
 
 def select_context(
-    files: RecordedFiles, source: str, limit_characters: int = LIMIT
+    files: RecordedFiles,
+    source: str,
+    limit_characters: int = LIMIT,
+    *,
+    small: int = _SMALL,
 ) -> RepositoryContext:
-    """Return the repository context for `source`, the text of an issue or a brief."""
-    selection = _Selection(files, source, limit_characters)
+    """Return the repository context for `source`, the text of an issue, a brief or a
+    design; a file that it names is shown whole up to a `small` number of characters.
+    """
+    selection = _Selection(files, source, limit_characters, small)
     return selection.write()
 
 
@@ -107,9 +113,12 @@ class _Page:
 class _Selection:
     """Writes the context of one source."""
 
-    def __init__(self, files: RecordedFiles, source: str, limit: int) -> None:
+    def __init__(
+        self, files: RecordedFiles, source: str, limit: int, small: int
+    ) -> None:
         self._query: Query = read_query(source)
         self._limit = limit
+        self._small = small
         self._files = BoundedFiles(files)
         self._paths = list(files.paths)
         self._root = files.root
@@ -193,7 +202,7 @@ class _Selection:
             head = _heading(choice)
             if not added:
                 head = f"### What the issue names\n\n{head}"
-            room = min(self._page.left - reserved, _ENTRY)
+            room = min(self._page.left - reserved, max(_ENTRY, 2 * self._small))
             if room < len(head) + _LEAST_ROOM:
                 break
             is_roomy = self._page.used < ordinary
@@ -214,7 +223,7 @@ class _Selection:
         if text is None:
             reason = self._files.why_not(choice.name)
             return f"{head}\n\nNot shown: {reason}."
-        small = _SMALL
+        small = self._small
         outline = _OUTLINE
         if not is_roomy:
             small = _SHORT_OUTLINE

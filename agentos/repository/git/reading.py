@@ -53,3 +53,20 @@ def has_commits(git: Git, commits: Iterable[str]) -> bool:
         data=asked.encode(),
     )
     return printed == b"tree\n" * len(names)
+
+
+def show_diff(git: Git, base: str, commit: str) -> str:
+    """Return what changed between two commits as text; nothing of the repository's
+    configuration decides how.
+    """
+    options = ("--no-ext-diff", "--no-textconv", "--no-color", "--no-renames")
+    output = git.run(
+        "diff",
+        *options,
+        "-U10",
+        checked_commit(base),
+        checked_commit(commit),
+        "--",
+        limit=FILE_LIMIT,
+    )
+    return output.decode("utf-8", "replace")

@@ -40,6 +40,14 @@ from agentos.workflows.implementation.state import Scaffold
 NOTHING = "the answer names no file; begin each block with a line `# File: path`"
 
 
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """A test that the coder says is wrong."""
+
+    test: str
+    reason: str
+
+
 @dataclass(slots=True)
 class AcceptedChanges:
     """The changes of an answer, and the problems in it."""
@@ -54,6 +62,31 @@ class AcceptedChanges:
     existing: list[str] = field(default_factory=list)
     """Ids of the tests that the files already held."""
     problems: list[str] = field(default_factory=list)
+    slips: list[str] = field(default_factory=list)
+    """What could not be applied for a formal reason."""
+    slipped: list[str] = field(default_factory=list)
+    """The paths of what could not be applied."""
+    notes: list[str] = field(default_factory=list)
+    """How edits were matched that did not match exactly."""
+    blocked: str = ""
+    """Why the model cannot go on."""
+    contested: list[Contest] = field(default_factory=list)
+
+    def add(self, later: AcceptedChanges) -> None:
+        """Add what a later answer of the same attempt changes; only its slips are still
+        open.
+        """
+        for path in later.files:
+            if path in self.deleted:
+                self.deleted.remove(path)
+        self.files |= later.files
+        self.deleted += later.deleted
+        self.extras |= later.extras
+        self.problems += later.problems
+        self.notes += later.notes
+        self.contested += later.contested
+        self.slips = later.slips
+        self.blocked = later.blocked
 
     def add_problems(self, path: str, problems: Iterable[SourceProblem]) -> None:
         """Add the problems of an inspected file."""
@@ -62,14 +95,19 @@ class AcceptedChanges:
             self.problems.append(text)
 
 
-def accept_tests(answer: str, blueprint: Blueprint, reader: Reader) -> AcceptedChanges:
-    """Accept the declared test files, and refuse tests that prove nothing."""
-    accepted = _accept(answer, blueprint.tests, (), blueprint, reader)
-    if accepted.problems:
-        return accepted
+def read_tests(answer: str, blueprint: Blueprint, reader: Reader) -> AcceptedChanges:
+    """Read the declared test files of an answer."""
+    return _accept(answer, blueprint.tests, (), blueprint, reader)
+
+
+def inspect_written_tests(
+    files: Mapping[str, str], blueprint: Blueprint, reader: Reader
+) -> AcceptedChanges:
+    """Find the item's tests in its test files, and refuse those that prove nothing."""
+    accepted = AcceptedChanges(files=dict(files))
     inventories = []
     packages = top_level_names(blueprint, reader)
-    for path, text in accepted.files.items():
+    for path, text in files.items():
         if not path.endswith(".py"):
             continue
         base = reader.read_base(path)
@@ -176,15 +214,15 @@ def _accept(
 ) -> AcceptedChanges:
     parsed = parse_changes(answer)
     accepted = AcceptedChanges()
-    accepted.problems += [problem.text for problem in parsed.problems]
-    if not parsed.changes and not accepted.problems:
-        accepted.problems.append(NOTHING)
+    accepted.slips += [problem.text for problem in parsed.problems]
+    if not parsed.changes and not accepted.slips:
+        accepted.slips.append(NOTHING)
     judgment = judge(
         parsed.changes,
         declared=_changes_of(blueprint, paths),
         protected=protected,
     )
-    accepted.problems += [refusal.text for refusal in judgment.refusals]
+    accepted.slips += [refusal.text for refusal in judgment.refusals]
     for change in judgment.extras:
         accepted.extras[change.path] = change.reason
     for change in judgment.allowed:
@@ -198,13 +236,13 @@ def _add(accepted: AcceptedChanges, change: Change, reader: Reader) -> None:
         case Deletion():
             accepted.deleted.append(path)
         case WholeFile() if change.is_cut:
-            accepted.problems.append(
+            accepted.slips.append(
                 f"Line {change.line}: the block of `{path}` is not closed; give it whole"
             )
         case WholeFile():
             accepted.files[path] = change.text
         case EditedFile() if change.is_cut:
-            accepted.problems.append(
+            accepted.slips.append(
                 f"Line {change.line}: the edit of `{path}` is not closed; give it whole"
             )
         case EditedFile():
@@ -214,4 +252,4 @@ def _add(accepted: AcceptedChanges, change: Change, reader: Reader) -> None:
             try:
                 accepted.files[path] = apply_edits(text, change.edits)
             except EditRefused as error:
-                accepted.problems.append(f"`{path}`: {error}")
+                accepted.slips.append(f"`{path}`: {error}")

@@ -2,25 +2,69 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from agentos.documents.judged_text import without_log
 from agentos.item import Failure
+from agentos.repository.look import Looker
 from agentos.workflows.engine.steps import Update
 from agentos.workflows.implementation import (
     accepting,
     proving,
     rendering,
+    talk,
     without_code,
 )
 from agentos.workflows.implementation.context import (
     CODE,
     BuildContext,
-    ask_model,
     bill,
+    question_to,
+    report_attempt,
     run_tests_at,
     say_refused,
-    write,
+    write_accepted,
 )
-from agentos.workflows.implementation.state import ImplementationState, Iteration
+from agentos.workflows.implementation.state import (
+    Contested,
+    ImplementationState,
+    Iteration,
+)
+from agentos.workflows.looking import AskTurn, describe_looking
+from agentos.workflows.prompts.rendering import enclose
+
+_FEEDBACK = """\
+What happened with your answer:
+
+{feedback}
+
+{tests}{files}Send only what has to change, in the form that "How to answer" describes; it is
+applied to the files as they are now. Attempts left: {left}."""
+_CHANGED_TESTS = """\
+The tests have changed since you saw them:
+
+{diff}
+
+"""
+_OTHER_FILES = """\
+The files are again those of attempt {number}, which went better:
+
+{texts}
+
+"""
+MOST_REPAIRS = 2
+"""Attempts to put right what the review of the code found."""
+MOST_COVERS = 2
+"""How often a shortfall of coverage goes to the test writer."""
+_COVER = """\
+The code is written, and all tests pass with it. These lines no test runs:
+
+{lines}
+
+Add tests for what the design asks of these lines, by the names of the scenarios that
+they belong to. You may look at the code as it is now. Leave the other tests as they
+are."""
+UNCHANGED = "the answer changes nothing, so nothing can turn out differently"
 
 
 async def implement(state: ImplementationState, context: BuildContext) -> Update:
@@ -30,48 +74,151 @@ async def implement(state: ImplementationState, context: BuildContext) -> Update
     workspace = context.workspace
     blueprint = context.blueprint
     iterations = state["iterations"]
-    start = proving.best_snapshot(iterations, state["before"]) or state["snapshot"]
-    await workspace.restore(start)
-    tests = state["scaffolds"][-1]["tests"]
-    inputs = {
-        "item": state["item"],
-        "design": without_log(state["source"]),
-        "material": state["material"],
-        "declared": rendering.list_declared(blueprint),
-        "files": rendering.show_files(workspace, blueprint.sources),
-        "tests": rendering.show_texts(tests),
-        "feedback": proving.feedback_for_next(iterations, state["before"]),
-    }
-    asking = ask_model(context, "code", CODE, len(iterations) + 1, inputs)
-    run_without_code = state.get("bare", {})
-    if without_code.is_wanted(state, blueprint):
-        answer, run_without_code = await without_code.run_beside(
-            asking, workspace, state["scaffolds"][-1], start
+    scaffold = state["scaffolds"][-1]
+    start = await _restore_start(state, context)
+    looker = context.looker(start)
+    inputs = state.get("code_inputs") or _begin(state, context, looker)
+    said = talk.from_data(state.get("code_said", ()))
+    if said:
+        said = talk.say(said, _reply(state, context))
+    answers_before = _count_answers(iterations)
+
+    def ask(slips: int) -> AskTurn:
+        number = answers_before + slips + 1
+        return question_to(context, "code", CODE, number, inputs)
+
+    def accept(answer: str) -> accepting.AcceptedChanges:
+        accepted = accepting.accept_code(
+            answer, blueprint, workspace, protected=tuple(scaffold["tests"])
         )
-    else:
-        answer = await asking
-    accepted = accepting.accept_code(
-        answer.text, blueprint, workspace, protected=tuple(tests)
+        return write_accepted(context, accepted)
+
+    beside = without_code.Beside(state, context, start)
+    attempt = await talk.ask_for_changes(
+        lambda slips: beside.wrap(ask(slips)),
+        accept,
+        said,
+        looker,
+        workspace.read,
     )
-    problems = accepted.problems or write(context, accepted)
-    snapshot = (
-        "" if problems else workspace.snapshot(f"iteration-{len(iterations) + 1}")
-    )
-    attempt = Iteration(
-        answer=answer.text,
-        author=answer.model,
+    accepted = attempt.accepted
+    report_attempt(context, "coder", attempt)
+    number = len(iterations) + 1
+    snapshot = workspace.snapshot(f"iteration-{number}")
+    problems = [*accepted.slips, *accepted.problems]
+    contested = _contested(accepted)
+    is_unchanged = not workspace.changed_files(start, snapshot)
+    if is_unchanged and not problems and not contested:
+        problems = [UNCHANGED]
+    iteration = Iteration(
+        answer=attempt.answer.text,
+        author=attempt.answer.model,
         snapshot=snapshot,
         refusals=problems,
         extras=accepted.extras,
         run={},
         suite={},
         feedback=proving.refusal_feedback(problems),
+        slips=attempt.slips,
+        contested=contested,
+        scaffold=len(state["scaffolds"]),
+        has_code=not is_unchanged,
     )
+    update: Update = {
+        "iterations": [*iterations, iteration],
+        "bare": beside.result,
+        "code_inputs": inputs,
+        "to_fix": False,
+        "tests_changed": "",
+        "code_said": talk.as_data(attempt.said),
+        **bill(state, *attempt.answers),
+    }
+    if accepted.blocked:
+        return {**update, **_blocked(accepted.blocked)}
     return {
-        "iterations": [*iterations, attempt],
-        "bare": run_without_code,
-        **bill(state, answer),
-        **_end_if_refused(state, context, attempt),
+        **update,
+        **_end_if_refused(state, context, iteration, is_last=is_unchanged),
+    }
+
+
+def _begin(
+    state: ImplementationState, context: BuildContext, looker: Looker | None
+) -> dict[str, str]:
+    """Return what the conversation about the code begins with."""
+    workspace = context.workspace
+    blueprint = context.blueprint
+    return {
+        "item": state["item"],
+        "design": without_log(state["source"]),
+        "material": state["material"],
+        "looking": describe_looking("coder", looker),
+        "declared": rendering.list_declared(blueprint),
+        "tests": rendering.show_new_tests(workspace, state["scaffolds"][-1]["tests"]),
+        "files": rendering.show_changed(workspace, blueprint.sources),
+        "feedback": proving.feedback_for_next(state["iterations"], state["before"]),
+    }
+
+
+async def _restore_start(state: ImplementationState, context: BuildContext) -> str:
+    """Restore the best code so far with the tests as they are now; return the
+    snapshot.
+    """
+    workspace = context.workspace
+    number = len(state["scaffolds"])
+    best = proving.best_iteration(state["iterations"], state["before"])
+    if best is None:
+        await workspace.restore(state["snapshot"])
+        return state["snapshot"]
+    await workspace.restore(best["snapshot"])
+    if best.get("scaffold", number) == number:
+        return best["snapshot"]
+    workspace.write(state["scaffolds"][-1]["tests"])
+    return workspace.snapshot("tests")
+
+
+def _reply(state: ImplementationState, context: BuildContext) -> str:
+    """Return what the coder is told about its last answer."""
+    iterations = state["iterations"]
+    last = iterations[-1]
+    files = ""
+    best = proving.best_iteration(iterations, state["before"])
+    if best is not None and best is not last:
+        changed = rendering.show_changed(context.workspace, context.blueprint.sources)
+        texts = enclose("present text", changed)
+        number = iterations.index(best) + 1
+        files = _OTHER_FILES.format(number=number, texts=texts)
+    tests = ""
+    diff = state.get("tests_changed", "")
+    if diff:
+        tests = _CHANGED_TESTS.format(diff=enclose("changed tests", diff))
+    left = context.config.max_iterations - len(iterations)
+    return _FEEDBACK.format(
+        feedback=enclose("feedback", last["feedback"]),
+        tests=tests,
+        files=files,
+        left=max(left, 1),
+    )
+
+
+def _count_answers(iterations: Sequence[Iteration]) -> int:
+    answers = len(iterations)
+    for iteration in iterations:
+        answers += len(iteration.get("slips", ()))
+    return answers
+
+
+def _contested(accepted: accepting.AcceptedChanges) -> list[Contested]:
+    return [
+        Contested(test=contest.test, reason=contest.reason)
+        for contest in accepted.contested
+    ]
+
+
+def _blocked(reason: str) -> Update:
+    return {
+        "decision": str(Failure.BLOCKED),
+        "message": f"the coder cannot go on: {reason}",
+        "findings": [reason],
     }
 
 
@@ -80,7 +227,7 @@ async def prove_green(state: ImplementationState, context: BuildContext) -> Upda
     *earlier, current = state["iterations"]
     scaffold = state["scaffolds"][-1]
     selection = accepting.selection(scaffold)
-    run = await run_tests_at(context, current["snapshot"], selection)
+    run = await run_tests_at(context, current["snapshot"], selection, ())
     run = proving.own_tests(run, scaffold)
     refusals = proving.refuse_green(run, scaffold["names"])
     judged = Iteration(
@@ -111,43 +258,93 @@ async def prove_no_regression(
     suite = await run_tests_at(context, current["snapshot"], (), measured)
     before = state["before"] or proving.as_state(await context.workspace.test_base())
     refusals = proving.refuse_regression(suite, before, context.blueprint)
-    refusals += proving.refuse_coverage(
+    uncovered = proving.refuse_coverage(
         suite, measured, context.workspace, context.config.coverage_target
     )
-    judged = Iteration(
-        **{
-            **current,
-            "suite": proving.as_state(suite),
-            "refusals": refusals,
-            "feedback": proving.test_feedback(suite, refusals),
-        }
-    )
-    return {
-        "iterations": [*earlier, judged],
-        "before": before,
-        **_end_if_refused(state, context, judged),
-    }
+    covers = state.get("covers", 0)
+    judged = Iteration(**{**current, "suite": proving.as_state(suite)})
+    update: Update = {"before": before}
+    if uncovered and not refusals and covers < MOST_COVERS:
+        # The coder cannot raise the coverage; who writes the tests can.
+        say_refused(context, "coverage", uncovered)
+        judged["run"] = {}
+        update["iterations"] = [*earlier, judged]
+        update["to_mend"] = _COVER.format(lines=_list(uncovered))
+        update["covers"] = covers + 1
+        update["mends"] = state.get("mends", 0) + 1
+        return update
+    refusals += uncovered
+    judged["refusals"] = refusals
+    judged["feedback"] = proving.test_feedback(suite, refusals)
+    update["iterations"] = [*earlier, judged]
+    return {**update, **_end_if_refused(state, context, judged)}
+
+
+def _list(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def has_untested_code(attempt: Iteration) -> bool:
+    """Tell whether an attempt has code that no proof has judged yet."""
+    return attempt.get("has_code", True) and not (attempt["run"] or attempt["refusals"])
+
+
+def falls_back(state: ImplementationState) -> bool:
+    """Tell whether the attempt that passed all proofs counts, because what its review
+    found could not be put right.
+    """
+    proven = state.get("proven", 0)
+    if not proven:
+        return False
+    last = state["iterations"][-1]
+    attempts = len(state["iterations"]) - proven
+    return attempts >= MOST_REPAIRS or not last.get("has_code", True)
+
+
+def finished(state: ImplementationState) -> Iteration:
+    """Return the attempt that is delivered: the last one, or the one that passed all
+    proofs before its review sent it back in vain.
+    """
+    iterations = state["iterations"]
+    last = iterations[-1]
+    proven = state.get("proven", 0)
+    if proven and last["refusals"]:
+        return iterations[proven - 1]
+    return last
 
 
 def _end_if_refused(
-    state: ImplementationState, context: BuildContext, attempt: Iteration
+    state: ImplementationState,
+    context: BuildContext,
+    attempt: Iteration,
+    *,
+    is_last: bool = False,
 ) -> Update:
     """Report why an attempt was refused, and end the item after the last one."""
     if not attempt["refusals"]:
         return {}
-    number = len(state["iterations"])
+    iterations = state["iterations"]
+    number = len(iterations)
     if not attempt["run"]:
         # It was refused before its tests ran, so the state does not hold it yet.
         number += 1
+        iterations = [*iterations, attempt]
+    else:
+        iterations = [*iterations[:-1], attempt]
     say_refused(context, f"iteration {number}", attempt["refusals"])
-    if number < context.config.max_iterations:
+    if number < context.config.max_iterations and not is_last:
         return {}
+    if state.get("proven"):
+        # What its review sent back could not be mended; the proven attempt counts.
+        return {}
+    best = proving.best_iteration(iterations, state["before"]) or attempt
+    cause = (best["refusals"] or attempt["refusals"])[0]
     message = (
-        f"not green after {number} iterations: {attempt['refusals'][0]}; "
+        f"not green after {number} iterations: {cause}; "
         f"what was kept of it: agentos salvage {state['item']}"
     )
     return {
         "decision": str(Failure.NOT_GREEN),
         "message": message,
-        "findings": attempt["refusals"],
+        "findings": best["refusals"] or attempt["refusals"],
     }

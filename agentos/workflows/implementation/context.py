@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from agentos.gateway.providers import Completion, Message
 from agentos.proving.runners.runs import TestRun
+from agentos.repository.look import Looker, LookLimits
 from agentos.settings import RunConfig
 from agentos.state.confinement.folder import PathRefused, WriteQuotaExceeded
 from agentos.workflows.engine.flow import Ask, Observe
@@ -16,10 +17,16 @@ from agentos.workflows.engine.steps import Update
 from agentos.workflows.implementation.accepting import AcceptedChanges
 from agentos.workflows.implementation.blueprint import Blueprint
 from agentos.workflows.implementation.state import ImplementationState
+from agentos.workflows.implementation.talk import Attempt
 from agentos.workflows.implementation.workspace import Workspace
+from agentos.workflows.looking import AskTurn
 from agentos.workflows.prompts.overrides import Overrides
 
-PLAN, TESTS, CODE = "N1_review_plan", "N2_scaffold", "N4_implement"
+PLAN = "N1_review_plan"
+TESTS = "N2_scaffold"
+CODE = "N4_implement"
+CONTEST = "N4_rule_on_tests"
+REVIEW = "N6_review_code"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +40,23 @@ class BuildContext:
     config: RunConfig
     observe: Observe
 
+    def looker(self, commit: str) -> Looker | None:
+        """Return what answers looks at the item's files as of a commit; None if nobody
+        may look.
+        """
+        config = self.config
+        if not config.look_turns:
+            return None
+        limits = LookLimits(
+            config.look_turns,
+            config.looks,
+            config.look_characters,
+            config.looked_characters,
+        )
+        return self.workspace.looker(commit, limits)
 
-def ask_model(
+
+def question_to(
     context: BuildContext,
     role: str,
     node: str,
@@ -42,20 +64,36 @@ def ask_model(
     inputs: Mapping[str, str],
     *,
     attempt: int = 1,
-    said: Sequence[Message] = (),
     schema: str = "",
-) -> Awaitable[Completion]:
-    """Ask a role with its prompt and what was said since."""
+) -> AskTurn:
+    """Return what asks a role: with its prompt, and what was said since."""
     prompt = context.prompts.render(role, inputs)
-    return context.ask(
-        role=role,
-        node=node,
-        round=round,
-        attempt=attempt,
-        messages=(*prompt, *said),
-        inputs=inputs,
-        schema=schema,
-    )
+
+    def ask(said: Sequence[Message]) -> Awaitable[Completion]:
+        return context.ask(
+            role=role,
+            node=node,
+            round=round,
+            attempt=attempt,
+            messages=(*prompt, *said),
+            inputs=inputs,
+            schema=schema,
+        )
+
+    return ask
+
+
+def report_looks(context: BuildContext, role: str, looked: Sequence[str]) -> None:
+    """Tell the audit what was looked at."""
+    if looked:
+        context.observe("looked", f"{role}: {'; '.join(looked)}")
+
+
+def report_attempt(context: BuildContext, role: str, attempt: Attempt) -> None:
+    """Tell the console what an attempt looked at, and how its edits were matched."""
+    report_looks(context, role, attempt.looked)
+    for note in attempt.accepted.notes:
+        context.observe("noted", f"{role}: {note}")
 
 
 def bill(state: ImplementationState, *answers: Completion) -> Update:
@@ -76,20 +114,20 @@ def first_of(reasons: list[str]) -> str:
     return f"{reasons[0]} (and {len(reasons) - 1} more)"
 
 
-def write(context: BuildContext, accepted: AcceptedChanges) -> list[str]:
-    """Write the accepted changes, or return the reason why they cannot be written."""
+def write_accepted(context: BuildContext, accepted: AcceptedChanges) -> AcceptedChanges:
+    """Write the accepted changes; what cannot be written becomes a slip."""
     try:
         context.workspace.write(accepted.files, delete=accepted.deleted)
     except (PathRefused, WriteQuotaExceeded) as error:
-        return [str(error)]
-    return []
+        accepted.slips.append(str(error))
+    return accepted
 
 
 async def run_tests_at(
     context: BuildContext,
     snapshot: str,
     selection: tuple[str, ...],
-    measured: tuple[str, ...] = (),
+    measured: tuple[str, ...],
 ) -> TestRun:
     """Run tests on a snapshot and undo whatever they did to the worktree."""
     await context.workspace.restore(snapshot)

@@ -55,7 +55,7 @@ class Implementation:
 
     def most_steps(self, assignment: Assignment) -> int:
         """Return an upper bound on the steps of all attempts."""
-        return 10 + 2 * SCAFFOLD_ATTEMPTS + 3 * assignment.config.max_iterations
+        return 30 + 8 * SCAFFOLD_ATTEMPTS + 6 * assignment.config.max_iterations
 
     def context(
         self,
@@ -116,7 +116,7 @@ class Implementation:
         """Return how the item ended."""
         decision = state["decision"]
         failure = None
-        if decision in (Failure.RED_INVALID, Failure.NOT_GREEN):
+        if decision in (Failure.RED_INVALID, Failure.NOT_GREEN, Failure.BLOCKED):
             failure = Failure(decision)
         return Outcome(
             State.FAILED if failure else State(decision),
@@ -143,6 +143,8 @@ def _snapshots(state: ImplementationState) -> set[str]:
     commits = {state["base"], state["snapshot"]}
     for iteration in state["iterations"]:
         commits.add(iteration["snapshot"])
+    for scaffold in state["scaffolds"]:
+        commits.add(scaffold.get("snapshot", ""))
     # An attempt that was refused before it was written has none.
     commits.discard("")
     return commits

@@ -1,17 +1,30 @@
 """The graph of an implementation: tests, red proof, code, green proof, whole suite,
-repeated until it is decided.
+review of the code; repeated until it is decided.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 from langgraph.graph import END, START, StateGraph
 
 from agentos.workflows.engine.steps import Update, as_node
-from agentos.workflows.implementation import coding, nodes, plan, scaffolding
-from agentos.workflows.implementation.context import CODE, PLAN, TESTS, BuildContext
+from agentos.workflows.implementation import (
+    code_review,
+    coding,
+    contesting,
+    nodes,
+    plan,
+    scaffolding,
+)
+from agentos.workflows.implementation.context import (
+    CODE,
+    CONTEST,
+    PLAN,
+    REVIEW,
+    TESTS,
+    BuildContext,
+)
 from agentos.workflows.implementation.state import ImplementationState
 
 Step = Callable[[ImplementationState, BuildContext], Awaitable[Update]]
@@ -28,8 +41,10 @@ STEPS: dict[str, Step] = {
     TESTS: scaffolding.scaffold,
     RED: scaffolding.prove_red,
     CODE: coding.implement,
+    CONTEST: contesting.rule,
     GREEN: coding.prove_green,
     REGRESSION: coding.prove_no_regression,
+    REVIEW: code_review.review_code,
     VALIDATE: nodes.validate,
     FINALIZE: nodes.finalize,
 }
@@ -44,46 +59,81 @@ def build_graph() -> StateGraph[
         builder.add_node(name, as_node(name, step))
     builder.add_edge(START, LOAD)
     builder.add_edge(LOAD, PLAN)
-    builder.add_conditional_edges(PLAN, _unless_decided(TESTS), [TESTS, FINALIZE])
-    builder.add_conditional_edges(
-        TESTS, _after_attempt("scaffolds", TESTS, RED), [TESTS, RED, FINALIZE]
-    )
-    builder.add_conditional_edges(
-        RED, _after_attempt("scaffolds", TESTS, CODE), [TESTS, CODE, FINALIZE]
-    )
-    for proof, following in (
-        (CODE, GREEN),
-        (GREEN, REGRESSION),
-        (REGRESSION, VALIDATE),
-    ):
-        builder.add_conditional_edges(
-            proof,
-            _after_attempt("iterations", CODE, following),
-            [CODE, following, FINALIZE],
-        )
+    for before, choose in ROUTES.items():
+        builder.add_conditional_edges(before, choose, list(STEPS))
     builder.add_edge(VALIDATE, FINALIZE)
     builder.add_edge(FINALIZE, END)
     return builder
 
 
-def _unless_decided(following: str) -> Callable[[ImplementationState], str]:
-    def choose(state: ImplementationState) -> str:
-        return FINALIZE if state["decision"] else following
-
-    return choose
+def _after_plan(state: ImplementationState) -> str:
+    return FINALIZE if state["decision"] else TESTS
 
 
-def _after_attempt(
-    attempts: str, again: str, following: str
-) -> Callable[[ImplementationState], str]:
-    """Return a router that repeats a refused attempt or goes on."""
+def _after_tests(state: ImplementationState) -> str:
+    if state["decision"]:
+        return FINALIZE
+    return TESTS if state["scaffolds"][-1]["problems"] else RED
 
-    def choose(state: ImplementationState) -> str:
-        if state["decision"]:
-            return FINALIZE
-        current: Any = state[attempts][-1]  # type: ignore[literal-required]
-        if current.get("problems") or current.get("refusals"):
-            return again
+
+def _after_red(state: ImplementationState) -> str:
+    if state["decision"]:
+        return FINALIZE
+    if state["scaffolds"][-1]["problems"]:
+        return TESTS
+    iterations = state["iterations"]
+    if iterations and coding.has_untested_code(iterations[-1]):
+        return GREEN
+    return CODE
+
+
+def _after_code(state: ImplementationState) -> str:
+    if state["decision"]:
+        return FINALIZE
+    current = state["iterations"][-1]
+    if current.get("contested") and not current["refusals"]:
+        return CONTEST
+    return _again_or(GREEN, state)
+
+
+def _after_ruling(state: ImplementationState) -> str:
+    if state["decision"]:
+        return FINALIZE
+    if state.get("to_mend"):
+        return TESTS
+    return _again_or(GREEN, state)
+
+
+def _after_green(state: ImplementationState) -> str:
+    return FINALIZE if state["decision"] else _again_or(REGRESSION, state)
+
+
+def _after_regression(state: ImplementationState) -> str:
+    if state["decision"]:
+        return FINALIZE
+    if state.get("to_mend"):
+        return TESTS
+    return _again_or(REVIEW, state)
+
+
+def _after_review(state: ImplementationState) -> str:
+    return CODE if state.get("to_fix") else VALIDATE
+
+
+def _again_or(following: str, state: ImplementationState) -> str:
+    """Return the step after a proof, or that of the next attempt if it was refused."""
+    if not state["iterations"][-1]["refusals"]:
         return following
+    return VALIDATE if coding.falls_back(state) else CODE
 
-    return choose
+
+ROUTES: dict[str, Callable[[ImplementationState], str]] = {
+    PLAN: _after_plan,
+    TESTS: _after_tests,
+    RED: _after_red,
+    CODE: _after_code,
+    CONTEST: _after_ruling,
+    GREEN: _after_green,
+    REGRESSION: _after_regression,
+    REVIEW: _after_review,
+}

@@ -14,6 +14,8 @@ from agentos.proving.runners.runs import TestRun
 from agentos.state.wording import count
 from agentos.workflows.engine.steps import Update
 from agentos.workflows.implementation import accepting, proving, rendering
+from agentos.workflows.implementation.code_review import open_findings
+from agentos.workflows.implementation.coding import finished
 from agentos.workflows.implementation.context import BuildContext
 from agentos.workflows.implementation.state import ImplementationState
 
@@ -43,7 +45,7 @@ async def validate(state: ImplementationState, context: BuildContext) -> Update:
     """Revert each declared file in turn, and report changes that no test notices and
     tests that notice no change.
     """
-    current = state["iterations"][-1]
+    current = finished(state)
     scaffold = state["scaffolds"][-1]
     workspace = context.workspace
     touched = workspace.changed_files(state["base"], current["snapshot"])
@@ -75,7 +77,7 @@ async def validate(state: ImplementationState, context: BuildContext) -> Update:
     return {
         "touched": list(touched),
         "unproven": [*unproven, *vacuous],
-        "findings": [*deviations, *warnings],
+        "findings": [*deviations, *warnings, *open_findings(state)],
     }
 
 
@@ -107,7 +109,7 @@ async def finalize(state: ImplementationState, context: BuildContext) -> Update:
             return {}
         await context.workspace.restore(best)
         return {"touched": list(context.workspace.changed_files(state["base"], best))}
-    current = state["iterations"][-1]
+    current = finished(state)
     commit = context.workspace.commit(
         current["snapshot"],
         rendering.commit_message(state, context.blueprint),

@@ -14,9 +14,9 @@ from agentos.workflows.implementation.blueprint import find_plan_problems
 from agentos.workflows.implementation.context import (
     PLAN,
     BuildContext,
-    ask_model,
     bill,
     first_of,
+    question_to,
 )
 from agentos.workflows.implementation.state import ImplementationState
 from agentos.workflows.verdicts import ask_for_verdict
@@ -40,16 +40,15 @@ async def review_plan(state: ImplementationState, context: BuildContext) -> Upda
     inputs = {"item": state["item"], "design": without_log(state["source"])}
 
     def ask(attempt: int, said: Sequence[Message]) -> Awaitable[Completion]:
-        return ask_model(
+        return question_to(
             context,
             "review",
             PLAN,
             1,
             inputs,
             attempt=attempt,
-            said=said,
             schema="verdict",
-        )
+        )(said)
 
     judgment = await ask_for_verdict(ask)
     verdict = judgment.verdict

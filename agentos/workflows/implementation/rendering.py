@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from difflib import unified_diff
 from typing import Protocol
 
 from agentos.documents.changes import WholeFile, render_changes
 from agentos.documents.changes.model import Changes
 from agentos.errors import BadInput
+from agentos.proving.judging import name_lines
+from agentos.proving.runners.runs import TestRun
 from agentos.repository.forge.pulls.body import neutralize
 from agentos.state.confinement.folder import PathRefused
-from agentos.workflows.implementation.blueprint import Blueprint
-from agentos.workflows.implementation.state import ImplementationState
+from agentos.state.wording import count
+from agentos.workflows.implementation.blueprint import Blueprint, Change
+from agentos.workflows.implementation.state import ImplementationState, Iteration
 
 ABSENT = "(does not exist yet)"
-TOO_LONG = 200_000
+_LINES_AROUND = 6
 
 
 class Reader(Protocol):
@@ -40,24 +44,60 @@ def check_texts(reader: Reader, paths: Iterable[str]) -> None:
             ) from error
 
 
-def show_files(reader: Reader, paths: Iterable[str]) -> str:
-    """Show the current text of files in the form of an answer; absent files are only
-    named.
+def list_files(reader: Reader, declared: Mapping[str, Change]) -> str:
+    """List the files of a design with the kind of their change, and say which do not
+    exist.
     """
-    texts: dict[str, str] = {}
-    absent = []
+    lines = []
+    for path, change in declared.items():
+        note = ""
+        if reader.read_base(path) is None:
+            note = f" {ABSENT}"
+        lines.append(f"{path}: {change}{note}")
+    return "\n".join(lines)
+
+
+def show_changed(reader: Reader, paths: Iterable[str]) -> str:
+    """Show the current text of the files that differ from those before the item."""
+    texts = {}
     for path in paths:
         text = reader.read(path)
-        if text is None:
-            absent.append(f"{path} {ABSENT}")
-        elif len(text) > TOO_LONG:
-            absent.append(
-                f"{path} (has {len(text):,} characters, too many to be shown)"
-            )
-        else:
+        if text is not None and text != reader.read_base(path):
             texts[path] = text
-    parts = ["\n".join(absent), show_texts(texts)]
-    return "\n\n".join(filter(None, parts))
+    return show_texts(texts)
+
+
+def show_new_tests(reader: Reader, tests: Mapping[str, str]) -> str:
+    """Show the item's tests: a new file whole, of another one what was added."""
+    parts = []
+    for path, text in tests.items():
+        base = reader.read_base(path)
+        if base is None:
+            parts.append(show_texts({path: text}))
+            continue
+        rows = unified_diff(
+            base.splitlines(),
+            text.splitlines(),
+            f"{path} before",
+            path,
+            n=_LINES_AROUND,
+            lineterm="",
+        )
+        parts.append("\n".join(rows))
+    return "\n\n".join(parts)
+
+
+def describe_evidence(state: ImplementationState, current: Iteration) -> str:
+    """Say what the proofs showed: the item's tests, and the whole suite."""
+    names = state["scaffolds"][-1]["names"]
+    lines = [f"{count(len(names), 'test')} of the item, all pass with the code."]
+    suite = TestRun.from_data(current["suite"])
+    lines.append(f"The whole suite: {len(suite.passed)} of {len(suite.tests)} pass.")
+    for path, file in suite.coverage.items():
+        missing = name_lines(file)
+        if missing:
+            lines.append(f"{path}: no test runs the lines {missing}.")
+    return "\n".join(lines)
 
 
 def show_texts(texts: Mapping[str, str]) -> str:
@@ -70,9 +110,8 @@ def show_texts(texts: Mapping[str, str]) -> str:
 
 def list_declared(blueprint: Blueprint) -> str:
     """List the files of the design that are not tests."""
-    return "\n".join(
-        f"{path}: {blueprint.declared[path]}" for path in blueprint.sources
-    )
+    rows = [f"{path}: {blueprint.declared[path]}" for path in blueprint.sources]
+    return "\n".join(rows)
 
 
 def commit_message(state: ImplementationState, blueprint: Blueprint) -> str:

@@ -18,7 +18,11 @@ from agentos.proving.runners.runs import RED, TestOutcome, TestRun
 from agentos.repository.publish import Artifacts
 from agentos.workflows.implementation.blueprint import Blueprint, read_blueprint
 from agentos.workflows.implementation.proving import best_iteration
-from agentos.workflows.implementation.state import ImplementationState, Iteration
+from agentos.workflows.implementation.state import (
+    ImplementationState,
+    Iteration,
+    Slip,
+)
 
 _ENDS: Mapping[str, str] = {
     State.IMPLEMENTED: "Implemented",
@@ -108,14 +112,19 @@ def _lineage_files(state: ImplementationState) -> Iterator[tuple[str, str]]:
             review = mark_recorded(review)
         yield "plan-review.md", review
     for attempt in state["scaffolds"]:
+        yield from _slips("tests", attempt.get("slips", ()))
         yield "tests.md", attempt["answer"]
         if attempt["problems"]:
             yield "tests-refused.md", _list(attempt["problems"])
     for iteration in state["iterations"]:
+        yield from _slips("code", iteration.get("slips", ()))
         yield "code.md", iteration["answer"]
         refusals = iteration["refusals"]
         if refusals:
             yield "code-refused.md", iteration["feedback"] or _list(refusals)
+    for review in state.get("code_reviews", ()):
+        verdict = parse_verdict(review)
+        yield "code-review.md", render_verdict(verdict, f"{state['item']}, code")
     if state["commit"]:
         facts = {
             "branch": state["branch"],
@@ -124,6 +133,12 @@ def _lineage_files(state: ImplementationState) -> Iterator[tuple[str, str]]:
             "touched": state["touched"],
         }
         yield "final.json", json.dumps(facts, indent=1) + "\n"
+
+
+def _slips(role: str, slips: Sequence[Slip]) -> Iterator[tuple[str, str]]:
+    for slip in slips:
+        yield f"{role}.md", slip["answer"]
+        yield f"{role}-not-applied.md", slip["reply"]
 
 
 def render_implementation(state: ImplementationState, blueprint: Blueprint) -> str:

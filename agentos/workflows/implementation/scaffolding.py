@@ -4,57 +4,140 @@ from __future__ import annotations
 
 from agentos.documents.judged_text import without_log
 from agentos.item import Failure
+from agentos.repository.look import Looker
 from agentos.workflows.engine.steps import Update
-from agentos.workflows.implementation import accepting, proving, rendering
+from agentos.workflows.implementation import accepting, proving, rendering, talk
 from agentos.workflows.implementation.context import (
     TESTS,
     BuildContext,
-    ask_model,
     bill,
+    question_to,
+    report_attempt,
     say_refused,
-    write,
+    write_accepted,
 )
-from agentos.workflows.implementation.state import ImplementationState, Scaffold
+from agentos.workflows.implementation.state import (
+    ImplementationState,
+    Iteration,
+    Scaffold,
+)
+from agentos.workflows.looking import AskTurn, describe_looking
 
 SCAFFOLD_ATTEMPTS = 3
+_REFUSED = """\
+These tests cannot be used yet:
+
+{problems}
+
+They are written as you sent them. Send what changes, in the form that "How to answer"
+describes; an edit applies to your tests as they are now."""
 
 
 async def scaffold(state: ImplementationState, context: BuildContext) -> Update:
-    """Have the tests written, and refuse those that prove nothing without running
-    them.
+    """Have the tests written, or mended, and refuse those that prove nothing without
+    running them.
     """
-    await context.workspace.restore(state["base"])
+    workspace = context.workspace
     attempts = state["scaffolds"]
-    problems = previous_tests = ""
-    if attempts:
-        last = attempts[-1]
-        problems = "\n".join(f"- {problem}" for problem in last["problems"])
-        previous_tests = rendering.show_texts(last["tests"])
-    inputs = {
+    latest = attempts[-1] if attempts else None
+    start = state["base"]
+    if latest is not None:
+        start = latest.get("snapshot") or start
+    await workspace.restore(start)
+    looker = context.looker(_visible(state, start))
+    inputs = state.get("tests_inputs") or _begin(state, context, looker)
+    said = talk.from_data(state.get("tests_said", ()))
+    if latest is not None and said:
+        said = talk.say(said, _reply(state, latest))
+    answers_before = _count_answers(attempts)
+
+    def ask(slips: int) -> AskTurn:
+        number = answers_before + slips + 1
+        return question_to(context, "tests", TESTS, number, inputs)
+
+    def accept(answer: str) -> accepting.AcceptedChanges:
+        accepted = accepting.read_tests(answer, context.blueprint, workspace)
+        return write_accepted(context, accepted)
+
+    attempt = await talk.ask_for_changes(ask, accept, said, looker, workspace.read)
+    report_attempt(context, "test writer", attempt)
+    scaffold = _judge(context, attempt)
+    update: Update = {
+        "scaffolds": [*attempts, scaffold],
+        "tests_inputs": inputs,
+        "tests_said": talk.as_data(attempt.said),
+        **bill(state, *attempt.answers),
+    }
+    if attempt.accepted.blocked:
+        return {**update, **_blocked(attempt.accepted.blocked)}
+    if scaffold["problems"]:
+        return {**update, **_red_ending(state, context, update["scaffolds"])}
+    return {**update, "snapshot": scaffold["snapshot"], "to_mend": ""}
+
+
+def _visible(state: ImplementationState, start: str) -> str:
+    """Return the commit that the test writer may look at: once there is code, what
+    mends the tests has to fit it.
+    """
+    if state.get("to_mend") and state["iterations"]:
+        return state["iterations"][-1]["snapshot"]
+    return start
+
+
+def _begin(
+    state: ImplementationState, context: BuildContext, looker: Looker | None
+) -> dict[str, str]:
+    """Return what the conversation about the tests begins with."""
+    workspace = context.workspace
+    blueprint = context.blueprint
+    return {
         "item": state["item"],
         "design": without_log(state["source"]),
         "material": state["material"],
-        "files": rendering.show_files(context.workspace, context.blueprint.declared),
-        "test_files": "\n".join(context.blueprint.tests),
-        "problems": problems,
-        "previous_tests": previous_tests,
+        "looking": describe_looking("coder", looker),
+        "files": rendering.list_files(workspace, blueprint.declared),
+        "test_files": "\n".join(blueprint.tests),
     }
-    answer = await ask_model(context, "tests", TESTS, len(attempts) + 1, inputs)
-    accepted = accepting.accept_tests(answer.text, context.blueprint, context.workspace)
-    attempt = Scaffold(
-        answer=answer.text,
-        author=answer.model,
-        tests=accepted.files,
-        names=accepted.names,
-        earlier=accepted.existing,
-        problems=accepted.problems,
+
+
+def _reply(state: ImplementationState, latest: Scaffold) -> str:
+    """Return what the test writer is told about its last tests."""
+    to_mend = state.get("to_mend", "")
+    if to_mend and not latest["problems"]:
+        return to_mend
+    problems = "\n".join(f"- {problem}" for problem in latest["problems"])
+    return _REFUSED.format(problems=problems)
+
+
+def _count_answers(attempts: list[Scaffold]) -> int:
+    answers = len(attempts)
+    for attempt in attempts:
+        answers += len(attempt.get("slips", ()))
+    return answers
+
+
+def _judge(context: BuildContext, attempt: talk.Attempt) -> Scaffold:
+    """Return the attempt with what speaks against its tests; edits of later answers
+    build on it whatever that is.
+    """
+    workspace = context.workspace
+    files = {}
+    for path in context.blueprint.tests:
+        text = workspace.read(path)
+        if text is not None and text != workspace.read_base(path):
+            files[path] = text
+    accepted = attempt.accepted
+    inspected = accepting.inspect_written_tests(files, context.blueprint, workspace)
+    return Scaffold(
+        answer=attempt.answer.text,
+        author=attempt.answer.model,
+        tests=files,
+        names=inspected.names,
+        earlier=inspected.existing,
+        problems=[*accepted.slips, *inspected.problems],
+        slips=attempt.slips,
+        snapshot=workspace.snapshot("tests"),
     )
-    if not accepted.problems:
-        attempt["problems"] = write(context, accepted)
-    update: Update = {"scaffolds": [*attempts, attempt], **bill(state, answer)}
-    if attempt["problems"]:
-        return {**update, **_red_ending(context, update["scaffolds"])}
-    return {**update, "snapshot": context.workspace.snapshot("tests")}
 
 
 async def prove_red(state: ImplementationState, context: BuildContext) -> Update:
@@ -77,13 +160,51 @@ async def prove_red(state: ImplementationState, context: BuildContext) -> Update
         "bare": {} if stand_ins else proving.as_state(run),
     }
     if problems:
-        return {**update, **_red_ending(context, update["scaffolds"])}
+        return {**update, **_red_ending(state, context, update["scaffolds"])}
+    if state["iterations"]:
+        update |= await _put_below_code(state, context)
     return update
 
 
-def _red_ending(context: BuildContext, attempts: list[Scaffold]) -> Update:
+async def _put_below_code(state: ImplementationState, context: BuildContext) -> Update:
+    """Put tests that have changed below the code that was written already."""
+    workspace = context.workspace
+    *earlier, latest = state["iterations"]
+    scaffold = state["scaffolds"][-1]
+    tests_before = latest["snapshot"]
+    await workspace.restore(tests_before)
+    workspace.write(scaffold["tests"])
+    snapshot = workspace.snapshot("tests")
+    changed = workspace.diff(tests_before, snapshot)
+    rebased = Iteration(
+        **{
+            **latest,
+            "snapshot": snapshot,
+            "run": {},
+            "suite": {},
+            "refusals": [],
+            "scaffold": len(state["scaffolds"]),
+            "feedback": "The tests were mended; see how they have changed.",
+        }
+    )
+    return {"iterations": [*earlier, rebased], "tests_changed": changed}
+
+
+def _blocked(reason: str) -> Update:
+    return {
+        "decision": str(Failure.BLOCKED),
+        "message": f"the test writer cannot go on: {reason}",
+        "findings": [reason],
+    }
+
+
+def _red_ending(
+    state: ImplementationState, context: BuildContext, attempts: list[Scaffold]
+) -> Update:
     say_refused(context, f"tests, attempt {len(attempts)}", attempts[-1]["problems"])
-    if len(attempts) < SCAFFOLD_ATTEMPTS:
+    # Tests that are to be mended get as many attempts as the first ones.
+    allowed = SCAFFOLD_ATTEMPTS * (1 + state.get("mends", 0))
+    if len(attempts) < allowed:
         return {}
     first = attempts[-1]["problems"][0]
     message = f"no usable tests in {len(attempts)} attempts: {first}"

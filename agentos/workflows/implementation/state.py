@@ -10,6 +10,13 @@ from __future__ import annotations
 from typing import Any, NotRequired, TypedDict
 
 
+class Slip(TypedDict):
+    """An answer that could not be applied as a whole, and the reply to it."""
+
+    answer: str
+    reply: str
+
+
 class Scaffold(TypedDict):
     """One attempt at the tests."""
 
@@ -23,6 +30,16 @@ class Scaffold(TypedDict):
     """The existing tests of the files, changed or not."""
     problems: list[str]
     """Why the tests were refused; empty if they were accepted."""
+    slips: NotRequired[list[Slip]]
+    snapshot: NotRequired[str]
+    """The commit with this attempt."""
+
+
+class Contested(TypedDict):
+    """A test that the coder says is wrong, and why."""
+
+    test: str
+    reason: str
 
 
 class Iteration(TypedDict):
@@ -44,6 +61,13 @@ class Iteration(TypedDict):
     """The run of the whole suite as JSON data; empty if there was none."""
     feedback: str
     """Feedback on this attempt for the next one."""
+    slips: NotRequired[list[Slip]]
+    contested: NotRequired[list[Contested]]
+    """The tests that this attempt says are wrong."""
+    scaffold: NotRequired[int]
+    """Which attempt at the tests it was judged by."""
+    has_code: NotRequired[bool]
+    """Whether it changes anything."""
 
 
 class ImplementationState(TypedDict):
@@ -97,6 +121,32 @@ class ImplementationState(TypedDict):
     """Where the test environment comes from."""
     cost: NotRequired[int]
     """The cost of the calls in micro-dollars."""
+    tests_inputs: NotRequired[dict[str, str]]
+    """What the conversation about the tests began with, beside the design."""
+    tests_said: NotRequired[list[list[str]]]
+    """What was said in it since: who, and what."""
+    code_inputs: NotRequired[dict[str, str]]
+    code_said: NotRequired[list[list[str]]]
+    rulings: NotRequired[int]
+    """How often the reviewer ruled on contested tests."""
+    to_mend: NotRequired[str]
+    """What the test writer is told if its accepted tests have to change."""
+    covers: NotRequired[int]
+    """How often a shortfall of coverage went to the test writer."""
+    tests_changed: NotRequired[str]
+    """How the tests have changed since the coder last saw them."""
+    mends: NotRequired[int]
+    """How often accepted tests had to change."""
+    to_fix: NotRequired[bool]
+    """Whether the review of the code sent it back."""
+    code_ledger: NotRequired[dict[str, Any]]
+    """What reviews of the code have found, as JSON data."""
+    code_reviews: NotRequired[list[str]]
+    """The reviews of the code, as JSON."""
+    proven: NotRequired[int]
+    """Which attempt at the code passed all proofs before its review, counted from 1; 0
+    for none.
+    """
 
 
 def initial_state(

@@ -7,44 +7,62 @@ so validation does not have to repeat it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Sequence
+from typing import Any
 
+from agentos.gateway.providers import Completion, Message
 from agentos.workflows.implementation import accepting, proving
-from agentos.workflows.implementation.blueprint import Blueprint
-from agentos.workflows.implementation.state import ImplementationState, Scaffold
-from agentos.workflows.implementation.workspace import Workspace
-
-T = TypeVar("T")
+from agentos.workflows.implementation.context import BuildContext
+from agentos.workflows.implementation.state import ImplementationState
+from agentos.workflows.looking import AskTurn
 
 
-def is_wanted(state: ImplementationState, blueprint: Blueprint) -> bool:
-    """Tell whether the run may be useful and is not known from the red proof."""
-    return (
-        len(blueprint.provable) == 1
-        and not state["iterations"]
-        and not state.get("bare")
-    )
-
-
-async def run_beside(
-    asking: Awaitable[T], workspace: Workspace, scaffold: Scaffold, snapshot: str
-) -> tuple[T, dict[str, Any]]:
-    """Run the tests while the model answers; return the answer, and the run, which is
-    empty unless it ended first.
+class Beside:
+    """Runs the tests while the model gives its first answer, if the run may be useful
+    and is not known from the red proof.
     """
-    running = asyncio.ensure_future(_run(workspace, scaffold))
-    try:
-        answer = await asking
-    finally:
-        running.cancel()
-        results = await asyncio.gather(running, return_exceptions=True)
-    await workspace.restore(snapshot)
-    run = results[0]
-    return answer, run if isinstance(run, dict) else {}
 
+    def __init__(
+        self, state: ImplementationState, context: BuildContext, snapshot: str
+    ) -> None:
+        self.result: dict[str, Any] = state.get("bare", {})
+        """The run without the code, empty while unknown."""
+        self._workspace = context.workspace
+        self._scaffold = state["scaffolds"][-1]
+        self._snapshot = snapshot
+        self._is_wanted = (
+            len(context.blueprint.provable) == 1
+            and not state["iterations"]
+            and not self.result
+        )
 
-async def _run(workspace: Workspace, scaffold: Scaffold) -> dict[str, Any]:
-    run = await workspace.test(accepting.selection(scaffold))
-    run = proving.own_tests(run, scaffold)
-    return proving.as_state(run) if run.is_valid else {}
+    def wrap(self, ask: AskTurn) -> AskTurn:
+        """Return what asks a turn; the first one has the tests run beside it."""
+        if not self._is_wanted:
+            return ask
+
+        async def ask_beside(said: Sequence[Message]) -> Completion:
+            if not self._is_wanted:
+                return await ask(said)
+            self._is_wanted = False
+            return await self._run_beside(ask(said))
+
+        return ask_beside
+
+    async def _run_beside(self, asking: Awaitable[Completion]) -> Completion:
+        running = asyncio.ensure_future(self._run())
+        try:
+            answer = await asking
+        finally:
+            running.cancel()
+            results = await asyncio.gather(running, return_exceptions=True)
+        await self._workspace.restore(self._snapshot)
+        run = results[0]
+        if isinstance(run, dict):
+            self.result = run
+        return answer
+
+    async def _run(self) -> dict[str, Any]:
+        run = await self._workspace.test(accepting.selection(self._scaffold))
+        run = proving.own_tests(run, self._scaffold)
+        return proving.as_state(run) if run.is_valid else {}

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from agentos.documents.changes import is_test
 from agentos.errors import ItemError
+from agentos.kinds import Kind
 from agentos.proving.environment import (
     Builder,
     Built,
@@ -35,11 +36,18 @@ from agentos.repository.git.reading import (
     has_commits,
     list_files,
     read_file,
+    show_diff,
 )
 from agentos.repository.git.repository import find_repository, read_ref
 from agentos.repository.git.snapshots import SAVED, restore, take
 from agentos.repository.git.worktree import Worktree
-from agentos.repository.look import open_commit
+from agentos.repository.look import (
+    Looker,
+    LookLimits,
+    open_commit,
+    snapshot_of_commit,
+)
+from agentos.repository.paths import lineage_folders
 from agentos.state.confinement import ConfinedFolder
 from agentos.state.variables import environment
 from agentos.workflows.engine.flow import Session
@@ -58,6 +66,12 @@ _SETTINGS = frozenset(
         "setup.cfg",
     ],
 )
+
+LONGEST_DIFF = 200_000
+"""Characters of a change that a reviewer is shown."""
+_MATERIAL = 32_000
+_SMALL = 12_000
+"""Characters up to which a file that the design names is shown whole."""
 
 
 class Workspace:
@@ -184,7 +198,7 @@ class Workspace:
         worktree = self._worktree
         # The `.git` of the folder is never read.
         files = open_commit(worktree.path, worktree.git(), worktree.base)
-        context = select_context(files, source)
+        context = select_context(files, source, _MATERIAL, small=_SMALL)
         self._observe("gathered", context.explanation)
         return context.text
 
@@ -251,6 +265,25 @@ class Workspace:
     def changed_files(self, base: str, commit: str) -> tuple[str, ...]:
         """Return the paths that differ between two commits."""
         return changed_files(self._worktree.git(), base, commit)
+
+    def diff(self, base: str, commit: str) -> str:
+        """Return what changed between two commits, cut if it is very long."""
+        text = show_diff(self._worktree.git(), base, commit)
+        if len(text) <= LONGEST_DIFF:
+            return text
+        left = len(text) - LONGEST_DIFF
+        return f"{text[:LONGEST_DIFF]}\n[{left:,} more characters; look at the files]"
+
+    def looker(self, commit: str, limits: LookLimits) -> Looker:
+        """Return what answers looks at the files of a commit."""
+        snapshot = snapshot_of_commit(commit)
+        own = [self._session.assignment.item.source]
+        for kind in (Kind.LLD, Kind.IMPLEMENTATION):
+            own += lineage_folders(kind, self._item)
+        snapshot = replace(snapshot, own_documents=tuple(sorted(own)))
+        worktree = self._worktree
+        # The `.git` of the folder is never read.
+        return Looker(worktree.path, snapshot, limits, worktree.git())
 
     def _list(self, commit: str) -> tuple[str, ...]:
         return list_files(self._worktree.git(), commit)

@@ -1,8 +1,8 @@
 """Find recorded answers: each item has a folder of its own.
 
 `12/lld-draft-1.md` is the first draft of a design, `12/lld-review-1.json` its review;
-`issue-draft`, `issue-review`, `review` (of a test plan), `tests` and `code` are named
-in the same way. Once a person has answered the questions of an item, its answers come
+`issue-draft`, `issue-review`, `review` (of a test plan), `tests`, `code`, `contest` (of
+tests) and `diff` (the review of the code) are named in the same way. Once a person has answered the questions of an item, its answers come
 from `12/answered/`.
 """
 
@@ -17,6 +17,7 @@ from agentos.state.files import is_inside, read_regular
 
 ANSWER_LIMIT = 10_000_000
 ANSWERED = "answered"
+_VERDICTS = ("review", "contest", "diff")
 _HINT = (
     "name a model with --drafter, or recorded answers with --drafter"
     " offline:answers=FOLDER"
@@ -58,7 +59,7 @@ def _refuse(why: str) -> ProviderError:
 
 def _name(request: Request, round: int) -> str:
     workflow, _, role = request.purpose.partition(".")
-    suffix = "json" if role == "review" else "md"
+    suffix = "json" if role in _VERDICTS else "md"
     name = f"{role}-{round}.{suffix}"
     if workflow == "implementation":
         return name

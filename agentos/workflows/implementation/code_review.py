@@ -1,0 +1,121 @@
+"""Have the reviewer read the finished change against the design.
+
+Its findings go back to the coder once; what stays open stands in the report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from datetime import UTC, datetime
+
+from agentos.documents.findings import Tier
+from agentos.documents.judged_text import without_log
+from agentos.documents.ledger import Ledger, LedgerEntry, Said, record_review
+from agentos.documents.verdict import verdict_json
+from agentos.gateway.providers import Completion, Message
+from agentos.plain_data import from_data, to_data
+from agentos.workflows.drafting.showing import show_earlier
+from agentos.workflows.engine.steps import Update
+from agentos.workflows.implementation import rendering
+from agentos.workflows.implementation.context import (
+    REVIEW,
+    BuildContext,
+    bill,
+    question_to,
+    report_looks,
+)
+from agentos.workflows.implementation.state import ImplementationState, Iteration
+from agentos.workflows.looking import describe_looking
+from agentos.workflows.verdicts import ask_for_verdict
+
+_FIX = """\
+All tests pass. The reviewer has read the change and found:
+
+{findings}
+
+Put it right in the code; the tests have to stay green."""
+
+
+async def review_code(state: ImplementationState, context: BuildContext) -> Update:
+    """Have the whole change reviewed, with looks at the repository as it is then."""
+    *earlier, current = state["iterations"]
+    workspace = context.workspace
+    snapshot = current["snapshot"]
+    await workspace.restore(snapshot)
+    reviews = state.get("code_reviews", [])
+    ledger = code_ledger(state)
+    looker = context.looker(snapshot)
+    inputs = {
+        "item": state["item"],
+        "design": without_log(state["source"]),
+        "looking": describe_looking("reviewer", looker),
+        "diff": workspace.diff(state["base"], snapshot),
+        "evidence": rendering.describe_evidence(state, current),
+        "earlier_findings": show_earlier(ledger, ()),
+    }
+
+    def ask(attempt: int, said: Sequence[Message]) -> Awaitable[Completion]:
+        turn = question_to(
+            context,
+            "diff",
+            REVIEW,
+            len(reviews) + 1,
+            inputs,
+            attempt=attempt,
+            schema="look_or_verdict",
+        )
+        return turn(said)
+
+    judgment = await ask_for_verdict(ask, looker, ledger)
+    report_looks(context, "reviewer", judgment.looked)
+    said = Said(judgment.answer.model, _today())
+    ledger, verdict = record_review(
+        ledger, judgment.verdict, said, snapshot, state["base"]
+    )
+    to_fix = list(filter(_must_be_fixed, ledger.open))
+    update: Update = {
+        "code_ledger": to_data(ledger),
+        "code_reviews": [*reviews, verdict_json(verdict)],
+        "proven": len(state["iterations"]),
+        "to_fix": False,
+        **bill(state, *judgment.answers),
+    }
+    if not to_fix:
+        return update
+    context.observe("noted", f"review of the code: {verdict.summary}")
+    if reviews:
+        return update
+    sent_back = Iteration(**{**current, "feedback": _say(to_fix)})
+    return {**update, "to_fix": True, "iterations": [*earlier, sent_back]}
+
+
+def code_ledger(state: ImplementationState) -> Ledger:
+    """Return what reviews of the code have found."""
+    stored = state.get("code_ledger")
+    return from_data(Ledger, stored) if stored else Ledger()
+
+
+def open_findings(state: ImplementationState) -> list[str]:
+    """Return what reviews of the code found and nobody has settled, a line each."""
+    return [
+        f"review of the code, {entry.id} ({entry.tier}): {entry.text}"
+        for entry in code_ledger(state).open
+    ]
+
+
+def _must_be_fixed(entry: LedgerEntry) -> bool:
+    return entry.tier in (Tier.BLOCKING, Tier.HIGH)
+
+
+def _say(entries: Sequence[LedgerEntry]) -> str:
+    lines = []
+    for entry in entries:
+        lines.append(f"- {entry.id} ({entry.tier}): {entry.text}")
+        lines += [
+            f"  {quote.path}:{quote.line}  {quote.text}" for quote in entry.quotes
+        ]
+    return _FIX.format(findings="\n".join(lines))
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()
