@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agentos.workflows.prompts.rendering import render_prompt
+from agentos.workflows.prompts.rendering import load_prompt, render_prompt
 
 ITEMS = 200
 CALLS = 3
@@ -76,21 +76,20 @@ def _make_item(item: str, chance: random.Random) -> list[Question]:
     issue, draft, verdict = (
         _words(chance.randint(*span)) for span in ((100, 500), (400, 1_000), (60, 240))
     )
-    first = {
-        "item": item,
-        "issue": issue,
-        "template": "",
-        "material": "",
-        "previous_draft": "",
-        "findings": "",
-    }
-    review = {"item": item, "issue": issue, "draft": draft, "earlier_findings": ""}
+    first = {"item": item, "issue": issue}
+    review = first | {"draft": draft}
     second = first | {"previous_draft": draft, "findings": verdict}
     return [
-        Question(item, "draft", 1, render_prompt(PACKAGE, "draft", first), draft),
-        Question(item, "review", 1, render_prompt(PACKAGE, "review", review), verdict),
-        Question(item, "draft", 2, render_prompt(PACKAGE, "draft", second), draft),
+        Question(item, "draft", 1, _render("draft", first), draft),
+        Question(item, "review", 1, _render("review", review), verdict),
+        Question(item, "draft", 2, _render("draft", second), draft),
     ]
+
+
+def _render(role: str, inputs: Mapping[str, str]) -> str:
+    """Fill the prompt of a role; what is not given is empty."""
+    declared = load_prompt(PACKAGE, role).inputs
+    return render_prompt(PACKAGE, role, {**dict.fromkeys(declared, ""), **inputs})
 
 
 def _words(tokens: int) -> str:

@@ -1,0 +1,299 @@
+"""What test writer, coder and reviewer say to each other while a design is built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from agentos.documents.findings import Basis, Category, Finding, Tier
+from agentos.documents.verdict import Decision, Verdict, verdict_json
+from agentos.documents.verdict.model import EarlierFinding, EarlierState
+from tests.designs import BASE, CODE, TESTS, Item, branches, fill, git
+from tests.support import World
+
+GOOD_CODE = CODE.format(number=1)
+GOOD_TESTS = TESTS.format(number=1)
+WRONG_TESTS = GOOD_TESTS.replace("== 2 + 1", "== 4")
+MENDED_TESTS = """\
+```python
+# Edit: tests/test_op1.py
+<<<<<<< SEARCH
+    assert apply(2) == 4
+=======
+    assert apply(2) == 3
+>>>>>>> REPLACE
+```
+"""
+CONTEST = "contest: test_010_it_works: the design says the number and 1 more, so 3, not 4\n"
+
+
+def finding(tier: Tier, text: str, section: str = "") -> Finding:
+    """Return a finding that rests on the text."""
+    return Finding("N1", tier, Category.QUALITY, section, text, Basis.TEXT)
+
+
+def verdict(decision: Decision, summary: str, *findings: Finding, **more: object) -> str:
+    """Return the answer of a reviewer."""
+    return verdict_json(Verdict(decision, summary, findings, **more))  # type: ignore[arg-type]
+
+
+APPROVED = verdict(Decision.APPROVED, "It does what the design says.")
+
+
+@pytest.fixture
+def build(make_world: Callable[..., World]) -> Callable[..., World]:
+    """Return a maker of a repository with one design and what the models answer."""
+
+    def make(**answers: object) -> World:
+        reviews = answers.pop("reviews", {})
+        item = Item(1, **answers)  # type: ignore[arg-type]
+        world = fill(make_world(issues=0), item)
+        folder = world.repo / ".agentos/recorded/1"
+        for name, text in reviews.items():  # type: ignore[attr-defined]
+            (folder / name).write_text(text, "utf-8")
+        return world
+
+    return make
+
+
+def lineage(world: World) -> list[str]:
+    """Return the names of the item's lineage files without their numbers."""
+    folder = world.repo / "docs/lineage/active/1-implementation"
+    return [path.name.partition("-")[2] for path in sorted(folder.iterdir())]
+
+
+def report(world: World) -> str:
+    """Return the implementation report."""
+    path = world.repo / "docs/reports/1/implementation-report.md"
+    return path.read_text("utf-8")
+
+
+def built(world: World, path: str) -> str:
+    """Return a file of the item's branch."""
+    (branch,) = branches(world.repo)
+    return git(world.repo, "show", f"{branch}:{path}")
+
+
+class TestFormalSlips:
+    """A formal slip is answered with what was wrong, and is no attempt."""
+
+    def test_the_good_part_of_an_answer_is_kept_and_the_rest_sent_again(
+        self, build: Callable[..., World]
+    ) -> None:
+        half = f"{GOOD_CODE}\n```python\n# File: calc/more.py\nMORE = 1\n```\n"
+        reason = "```python\n# File: calc/more.py\n# Reason: the sums live there\nMORE = 1\n```\n"
+        world = build(code=[half, reason])
+        ended = world.run("implement-workflow", "--all", "--max-iterations", "1")
+        assert ended.code == 0, ended.text
+        assert "green in 1 iteration" in ended.text
+        assert lineage(world).count("code-not-applied.md") == 1
+        assert "MORE = 1" in built(world, "calc/more.py")
+
+    def test_an_answer_without_a_file_is_told_how_to_answer(
+        self, build: Callable[..., World]
+    ) -> None:
+        world = build(code=["I would add an operation.\n", GOOD_CODE])
+        ended = world.run("implement-workflow", "--all", "--max-iterations", "1")
+        assert "green in 1 iteration" in ended.text, ended.text
+
+    def test_too_many_slips_end_the_item_with_the_reason(
+        self, build: Callable[..., World]
+    ) -> None:
+        world = build(code=["Nothing here.\n"] * 4)
+        ended = world.run("implement-workflow", "--all")
+        assert ended.code == 1
+        assert "names no file" in ended.text, ended.text
+        assert lineage(world).count("code-not-applied.md") == 3
+
+    def test_edits_of_tests_apply_to_the_tests_that_were_refused(
+        self, build: Callable[..., World]
+    ) -> None:
+        stub = GOOD_TESTS.replace("    assert apply(2) == 2 + 1\n", "    assert True\n")
+        edit = (
+            "```python\n# Edit: tests/test_op1.py\n<<<<<<< SEARCH\n    assert True\n"
+            "=======\n    assert apply(2) == 3\n>>>>>>> REPLACE\n```\n"
+        )
+        world = build(tests=[stub, edit])
+        ended = world.run("implement-workflow", "--all")
+        assert ended.code == 0, ended.text
+        assert "assert apply(2) == 3" in built(world, "tests/test_op1.py")
+
+
+class TestSayingNo:
+    """A role can say that it cannot go on, and the user hears why."""
+
+    @pytest.mark.parametrize("role", ["tests", "code"])
+    def test_a_blocked_item_ends_with_the_reason(
+        self, build: Callable[..., World], role: str
+    ) -> None:
+        world = build(**{role: ["blocked: the design names no unit for the number\n"]})
+        ended = world.run("implement-workflow", "--all")
+        assert ended.code == 1
+        assert "failed: blocked" in ended.stdout, ended.text
+        assert "the design names no unit for the number" in ended.stdout
+
+    def test_an_answer_that_changes_nothing_ends_the_item(
+        self, build: Callable[..., World]
+    ) -> None:
+        wrong = GOOD_CODE.replace("number + 1", "number + 2")
+        world = build(code=[wrong, wrong, GOOD_CODE])
+        ended = world.run("implement-workflow", "--all")
+        assert ended.code == 1, ended.text
+        # The cause of the best attempt, not that of the last one.
+        assert "test_010_it_works" in ended.stdout.splitlines()[-1] + ended.stdout
+        assert "code-3" not in ended.text
+
+
+class TestContestedTests:
+    """The coder may contest a test; the reviewer decides and the test writer mends."""
+
+    def test_a_wrong_test_is_mended_and_the_code_is_kept(
+        self, build: Callable[..., World]
+    ) -> None:
+        ruling = verdict(
+            Decision.REVISE,
+            "The test expects 4.",
+            finding(Tier.HIGH, "2 and 1 more are 3.", "test_010_it_works"),
+        )
+        world = build(
+            tests=[WRONG_TESTS, MENDED_TESTS],
+            code=[f"{GOOD_CODE}\n{CONTEST}"],
+            reviews={"contest-1.json": ruling},
+        )
+        ended = world.run("implement-workflow", "--all")
+        assert ended.code == 0, ended.text
+        assert "green in 1 iteration" in ended.text
+        assert "== 3" in built(world, "tests/test_op1.py")
+
+    def test_a_right_test_stands_and_the_coder_is_told_why(
+        self, build: Callable[..., World]
+    ) -> None:
+        ruling = verdict(Decision.APPROVED, "3 is what the design says.")
+        world = build(code=[CONTEST, GOOD_CODE], reviews={"contest-1.json": ruling})
+        ended = world.run("implement-workflow", "--all")
+        assert ended.code == 0, ended.text
+        assert "green in 2 iterations" in ended.text
+
+    def test_a_question_about_a_test_waits_for_a_person(
+        self, build: Callable[..., World]
+    ) -> None:
+        ruling = verdict(
+            Decision.DISCUSS, "It says both.", questions=("Is it 3 or 4?",)
+        )
+        world = build(code=[CONTEST], reviews={"contest-1.json": ruling})
+        ended = world.run("implement-workflow", "--all")
+        assert "needs-discussion" in ended.stdout, ended.text
+        assert "Is it 3 or 4?" in ended.stdout
+
+
+UNREACHED = GOOD_CODE.replace(
+    "    return number + 1\n",
+    "    if number > 100:\n        number = 100\n        number -= 0\n        number += 0\n"
+    "    return number + 1\n",
+)
+COVERING = """\
+```python
+# Edit: tests/test_op1.py
+<<<<<<< SEARCH
+def test_010_refuses_text():
+=======
+def test_010_stops_at_a_hundred():
+    assert apply(500) == 101
+
+
+def test_010_refuses_text():
+>>>>>>> REPLACE
+```
+"""
+
+
+class TestCoverage:
+    """Lines that no test runs go to the test writer, not to the coder."""
+
+    def test_a_shortfall_is_covered_by_more_tests(
+        self, build: Callable[..., World]
+    ) -> None:
+        world = build(tests=[GOOD_TESTS, COVERING], code=[UNREACHED])
+        ended = world.run("implement-workflow", "--all")
+        assert ended.code == 0, ended.text
+        assert "green in 1 iteration" in ended.text
+        assert "test_010_stops_at_a_hundred" in built(world, "tests/test_op1.py")
+
+
+FOUND = verdict(
+    Decision.REVISE,
+    "True is taken for a number.",
+    finding(Tier.HIGH, "apply(True) returns 2; refuse it.", "calc/op1.py"),
+)
+BETTER = """\
+```python
+# Edit: calc/op1.py
+<<<<<<< SEARCH
+    if not isinstance(number, int):
+=======
+    if isinstance(number, bool) or not isinstance(number, int):
+>>>>>>> REPLACE
+```
+"""
+RESOLVED = verdict(
+    Decision.APPROVED,
+    "It is refused now.",
+    earlier=(EarlierFinding("F1", EarlierState.RESOLVED, "Line 6."),),
+)
+STILL_OPEN = verdict(
+    Decision.REVISE,
+    "It is not.",
+    earlier=(EarlierFinding("F1", EarlierState.OPEN, "Unchanged."),),
+)
+
+
+class TestReviewOfTheCode:
+    """The reviewer reads the finished change; what it finds goes back once."""
+
+    def test_what_is_put_right_is_not_reported(
+        self, build: Callable[..., World]
+    ) -> None:
+        world = build(
+            code=[GOOD_CODE, BETTER],
+            reviews={"diff-1.json": FOUND, "diff-2.json": RESOLVED},
+        )
+        ended = world.run("implement-workflow", "--all")
+        assert ended.code == 0, ended.text
+        assert "isinstance(number, bool)" in built(world, "calc/op1.py")
+        assert "apply(True)" not in report(world)
+
+    def test_what_stays_open_is_reported_and_holds_up_nothing(
+        self, build: Callable[..., World]
+    ) -> None:
+        world = build(
+            code=[GOOD_CODE, BETTER],
+            reviews={"diff-1.json": FOUND, "diff-2.json": STILL_OPEN},
+        )
+        ended = world.run("implement-workflow", "--all")
+        assert ended.code == 0, ended.text
+        assert "apply(True) returns 2" in report(world)
+
+    def test_a_repair_that_breaks_the_code_is_dropped(
+        self, build: Callable[..., World]
+    ) -> None:
+        broken = BETTER.replace("not isinstance(number, int):\n>>>", "True:\n>>>")
+        world = build(
+            code=[GOOD_CODE, broken, GOOD_CODE], reviews={"diff-1.json": FOUND}
+        )
+        ended = world.run("implement-workflow", "--all")
+        assert ended.code == 0, ended.text
+        assert "isinstance(number, bool)" not in built(world, "calc/op1.py")
+        assert "apply(True) returns 2" in report(world)
+
+
+def test_prompts_of_an_ordinary_item_are_short(
+    build: Callable[..., World], tmp_path: Path
+) -> None:
+    base = dict(BASE)
+    lines = "".join(f"    x{n} = {n}\n" for n in range(20_000))
+    base["tests/test_large.py"] = f"def test_large():\n{lines}    assert x1 == 1\n"
+    world = build()
+    assert tmp_path
+    assert world
