@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from agentos.documents.findings import Basis, Category, Finding, Tier
 from agentos.documents.verdict import Decision, Verdict, verdict_json
 from agentos.documents.verdict.model import EarlierFinding, EarlierState
-from tests.designs import BASE, CODE, TESTS, Item, branches, fill, git
+from tests.designs import CODE, TESTS, Item, branches, fill, git
 from tests.support import World
 
 GOOD_CODE = CODE.format(number=1)
@@ -26,7 +25,9 @@ MENDED_TESTS = """\
 >>>>>>> REPLACE
 ```
 """
-CONTEST = "contest: test_010_it_works: the design says the number and 1 more, so 3, not 4\n"
+CONTEST = (
+    "contest: test_010_it_works: the design says the number and 1 more, so 3, not 4\n"
+)
 
 
 def finding(tier: Tier, text: str, section: str = "") -> Finding:
@@ -34,7 +35,9 @@ def finding(tier: Tier, text: str, section: str = "") -> Finding:
     return Finding("N1", tier, Category.QUALITY, section, text, Basis.TEXT)
 
 
-def verdict(decision: Decision, summary: str, *findings: Finding, **more: object) -> str:
+def verdict(
+    decision: Decision, summary: str, *findings: Finding, **more: object
+) -> str:
     """Return the answer of a reviewer."""
     return verdict_json(Verdict(decision, summary, findings, **more))  # type: ignore[arg-type]
 
@@ -82,14 +85,16 @@ class TestFormalSlips:
     def test_the_good_part_of_an_answer_is_kept_and_the_rest_sent_again(
         self, build: Callable[..., World]
     ) -> None:
-        half = f"{GOOD_CODE}\n```python\n# File: calc/more.py\nMORE = 1\n```\n"
-        reason = "```python\n# File: calc/more.py\n# Reason: the sums live there\nMORE = 1\n```\n"
+        half = f"{GOOD_CODE}\n```text\n# File: calc/sums.txt\n1 + 1\n```\n"
+        reason = (
+            "```text\n# File: calc/sums.txt\n# Reason: people read it\n1 + 1\n```\n"
+        )
         world = build(code=[half, reason])
         ended = world.run("implement-workflow", "--all", "--max-iterations", "1")
         assert ended.code == 0, ended.text
         assert "green in 1 iteration" in ended.text
         assert lineage(world).count("code-not-applied.md") == 1
-        assert "MORE = 1" in built(world, "calc/more.py")
+        assert built(world, "calc/sums.txt") == "1 + 1\n"
 
     def test_an_answer_without_a_file_is_told_how_to_answer(
         self, build: Callable[..., World]
@@ -286,14 +291,3 @@ class TestReviewOfTheCode:
         assert ended.code == 0, ended.text
         assert "isinstance(number, bool)" not in built(world, "calc/op1.py")
         assert "apply(True) returns 2" in report(world)
-
-
-def test_prompts_of_an_ordinary_item_are_short(
-    build: Callable[..., World], tmp_path: Path
-) -> None:
-    base = dict(BASE)
-    lines = "".join(f"    x{n} = {n}\n" for n in range(20_000))
-    base["tests/test_large.py"] = f"def test_large():\n{lines}    assert x1 == 1\n"
-    world = build()
-    assert tmp_path
-    assert world
