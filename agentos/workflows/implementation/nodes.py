@@ -88,7 +88,9 @@ def _touched_extras(
     extras: dict[str, str] = {}
     for iteration in state["iterations"]:
         extras |= iteration["extras"]
-    return {path: reason for path, reason in extras.items() if path in touched}
+    for path in extras.keys() - set(touched):
+        del extras[path]
+    return extras
 
 
 def _existing_sources(context: BuildContext) -> set[str]:
@@ -107,8 +109,10 @@ async def finalize(state: ImplementationState, context: BuildContext) -> Update:
         best = proving.best_snapshot(state["iterations"], state["before"])
         if not best:
             return {}
-        await context.workspace.restore(best)
-        return {"touched": list(context.workspace.changed_files(state["base"], best))}
+        workspace = context.workspace
+        await workspace.restore(best)
+        touched = workspace.changed_files(state["base"], best)
+        return {"touched": list(touched)}
     current = finished(state)
     commit = context.workspace.commit(
         current["snapshot"],

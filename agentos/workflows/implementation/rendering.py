@@ -83,16 +83,22 @@ def show_new_tests(reader: Reader, tests: Mapping[str, str]) -> str:
             n=_LINES_AROUND,
             lineterm="",
         )
-        parts.append("\n".join(rows))
+        diff = "\n".join(rows)
+        parts.append(diff)
     return "\n\n".join(parts)
 
 
 def describe_evidence(state: ImplementationState, current: Iteration) -> str:
     """Say what the proofs showed: the item's tests, and the whole suite."""
-    names = state["scaffolds"][-1]["names"]
-    lines = [f"{count(len(names), 'test')} of the item, all pass with the code."]
+    scaffold = state["scaffolds"][-1]
+    tests = count(len(scaffold["names"]), "test")
     suite = TestRun.from_data(current["suite"])
-    lines.append(f"The whole suite: {len(suite.passed)} of {len(suite.tests)} pass.")
+    passed = len(suite.passed)
+    total = len(suite.tests)
+    lines = [
+        f"{tests} of the item, all pass with the code.",
+        f"The whole suite: {passed} of {total} pass.",
+    ]
     for path, file in suite.coverage.items():
         missing = name_lines(file)
         if missing:
@@ -110,7 +116,10 @@ def show_texts(texts: Mapping[str, str]) -> str:
 
 def list_declared(blueprint: Blueprint) -> str:
     """List the files of the design that are not tests."""
-    rows = [f"{path}: {blueprint.declared[path]}" for path in blueprint.sources]
+    rows = []
+    for path in blueprint.sources:
+        change = blueprint.declared[path]
+        rows.append(f"{path}: {change}")
     return "\n".join(rows)
 
 
