@@ -72,6 +72,16 @@ class AcceptedChanges:
     """Why the model cannot go on."""
     contested: list[Contest] = field(default_factory=list)
 
+    @property
+    def has_changes(self) -> bool:
+        """Whether anything is written or deleted."""
+        return bool(self.files or self.deleted)
+
+    @property
+    def names_nothing(self) -> bool:
+        """Whether the answer has no change and no malformed one."""
+        return self.slips == [NOTHING]
+
     def add(self, later: AcceptedChanges) -> None:
         """Add what a later answer of the same attempt changes; only its slips are still
         open.

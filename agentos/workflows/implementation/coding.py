@@ -105,7 +105,7 @@ async def implement(state: ImplementationState, context: BuildContext) -> Update
     report_attempt(context, "coder", attempt)
     number = len(iterations) + 1
     snapshot = workspace.snapshot(f"iteration-{number}")
-    problems = [*accepted.slips, *accepted.problems]
+    problems = [*attempt.failures, *accepted.problems]
     contested = _contested(accepted)
     is_unchanged = not workspace.changed_files(start, snapshot)
     if is_unchanged and not problems and not contested:

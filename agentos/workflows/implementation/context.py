@@ -92,8 +92,11 @@ def report_looks(context: BuildContext, role: str, looked: Sequence[str]) -> Non
 def report_attempt(context: BuildContext, role: str, attempt: Attempt) -> None:
     """Tell the console what an attempt looked at, and how its edits were matched."""
     report_looks(context, role, attempt.looked)
-    for note in attempt.accepted.notes:
+    accepted = attempt.accepted
+    for note in accepted.notes:
         context.observe("noted", f"{role}: {note}")
+    if accepted.has_changes and accepted.slips:
+        say_refused(context, f"{role}, not applied", accepted.slips)
 
 
 def bill(state: ImplementationState, *answers: Completion) -> Update:

@@ -126,7 +126,6 @@ def _judge(context: BuildContext, attempt: talk.Attempt) -> Scaffold:
         text = workspace.read(path)
         if text is not None and text != workspace.read_base(path):
             files[path] = text
-    accepted = attempt.accepted
     inspected = accepting.inspect_written_tests(files, context.blueprint, workspace)
     return Scaffold(
         answer=attempt.answer.text,
@@ -134,7 +133,7 @@ def _judge(context: BuildContext, attempt: talk.Attempt) -> Scaffold:
         tests=files,
         names=inspected.names,
         earlier=inspected.existing,
-        problems=[*accepted.slips, *inspected.problems],
+        problems=[*attempt.failures, *inspected.problems],
         slips=attempt.slips,
         snapshot=workspace.snapshot("tests"),
     )

@@ -36,7 +36,7 @@ Part of your answer could not be applied:
 {applied}
 
 {texts}Send only what was not applied, in the form that "How to answer" describes. It is
-applied to the texts as they are now."""
+applied to the texts as they are now. If it is not needed, answer `leave it out`."""
 Said = tuple[Message, ...]
 Accept = Callable[[str], AcceptedChanges]
 """Applies what it can of an answer; the rest are slips."""
@@ -51,6 +51,7 @@ class Attempt:
     """What was said since the prompt, the last answer included."""
     answers: tuple[Completion, ...]
     accepted: AcceptedChanges
+    """What all its answers change together, and what was not applied in the end."""
     looked: tuple[str, ...]
     slips: list[Slip] = field(default_factory=list)
     """The answers before the last one, with the replies to them."""
@@ -59,6 +60,11 @@ class Attempt:
     def answer(self) -> Completion:
         """The last answer."""
         return self.answers[-1]
+
+    @property
+    def failures(self) -> list[str]:
+        """Why nothing could be applied; empty if something was, which proofs judge."""
+        return [] if self.accepted.has_changes else self.accepted.slips
 
 
 async def ask_for_changes(
@@ -80,6 +86,9 @@ async def ask_for_changes(
         talk = await ask_looking(turn, _find_looks, looker, HOW_TO_ANSWER, talk)
         answer = talk.answer.text
         accepted = accept(answer)
+        if total.has_changes and accepted.names_nothing:
+            # The model leaves out what could not be applied.
+            accepted.slips = []
         total.add(accepted)
         if not accepted.slips or len(slips) == MOST_SLIPS:
             break
