@@ -87,7 +87,7 @@ def refused(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
         + _file("docs/answers/15.md", "# Reason: it is needed\nYes, do so.\n"),
     }
     items = [
-        Item(number, code=[answer] if answer else ())
+        Item(number, code=[answer] * 4 if answer else ())
         for number, answer in answers.items()
     ]
     items.append(Item(13, tests=[PEEKING] * 3))
@@ -103,7 +103,6 @@ def refused(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     ("item", "telling"),
     [
         ("2", "NotImplementedError"),
-        ("3", "read-only"),
         ("4", "outside.py"),
         ("5", "absolute.py"),
         ("6", "link/through.py"),
@@ -113,8 +112,6 @@ def refused(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
         ("10", "names no file"),
         ("11", "imports pytest outside the tests"),
         ("12", "gc.get_objects"),
-        ("14", "LLD-099.md` is among the requests"),
-        ("15", "answers/15.md` is among the requests"),
     ],
 )
 def test_an_answer_of_which_nothing_is_written_is_refused_by_name(
@@ -123,6 +120,27 @@ def test_an_answer_of_which_nothing_is_written_is_refused_by_name(
     entry = refused[1][item]
     assert (entry["status"], entry["class"]) == ("failed", "not-green"), entry
     assert telling in entry["message"] + " ".join(entry["findings"]), entry
+
+
+@pytest.mark.parametrize(
+    ("item", "path"),
+    [
+        ("3", "tests/test_op3.py"),
+        ("14", "docs/lld/active/LLD-099.md"),
+        ("15", "docs/answers/15.md"),
+    ],
+)
+def test_beside_code_nothing_is_written_that_is_not_the_coders(
+    refused: Outcome, item: str, path: str
+) -> None:
+    world, items = refused
+    assert items[item]["status"] == "implemented", items[item]
+    branch = f"agentos/{item}-feature-operation-{item}"
+    changed = git(world.repo, "diff", "--name-only", "main", branch).split()
+    tests = f"tests/test_op{item}.py"
+    assert sorted(changed) == [f"calc/op{item}.py", tests]
+    if path == tests:
+        assert git(world.repo, "show", f"{branch}:{path}") in TESTS.format(number=3)
 
 
 def test_tests_that_read_the_code_in_place_of_calling_it_are_refused(
@@ -144,7 +162,8 @@ def test_beside_them_the_honest_one_is_built_and_nothing_lies_outside(
     assert not list(world.repo.parent.rglob("absolute.py"))
     assert not list(world.repo.parent.rglob("through.py"))
     assert not (world.repo / ".git/hooks/post-checkout").exists()
-    assert list(branches(world.repo)) == ["agentos/1-feature-operation-1"]
+    honest = [f"agentos/{item}-feature-operation-{item}" for item in (1, 14, 15, 3)]
+    assert list(branches(world.repo)) == honest
 
 
 MARK = "stolen-by-generated-code"
