@@ -13,14 +13,11 @@ from agentos.documents.provenance import APPROVED_STATUS, RECORDED_STATUS
 from agentos.documents.repository_paths import plain_path
 from agentos.errors import BadInput
 from agentos.proving.inspection import plain_id
+from agentos.workflows.implementation.kept import PlannedAsKept, read_kept
 
 _BUILT = frozenset({APPROVED_STATUS, RECORDED_STATUS.upper()})
 """Statuses of a design that can be built; the inbox decides whether a recorded approval
 counts.
-"""
-_EXISTING_BEHAVIOR = ("regression", "unchanged", "as before")
-"""Words that mark a scenario about existing behavior. Keep them few: the tests of such
-a scenario need not fail before the code is written.
 """
 _PROSE = frozenset({"", ".md", ".rst", ".adoc", ".txt"})
 
@@ -44,10 +41,8 @@ class Blueprint:
     """Ids of the scenarios that need a test, without those that need a person or a live
     service.
     """
-    already_passing: frozenset[str]
-    """Ids of the scenarios about existing behavior, whose tests may pass before the code
-    is written.
-    """
+    kept: PlannedAsKept
+    """What the design says about what must not change."""
     requirements: Mapping[str, str]
     covered_by: Mapping[str, tuple[str, ...]]
     """The scenarios that test each requirement."""
@@ -125,16 +120,11 @@ def read_blueprint(text: str, item: str) -> Blueprint:
             " have it reviewed"
         )
     scenarios: list[str] = []
-    already_passing = set()
     for scenario in lld.scenarios:
         kind = scenario.type.casefold()
         if "manual" in kind or "live" in kind:
             continue
-        id = plain_id(scenario.id)
-        scenarios.append(id)
-        words = f"{scenario.name.casefold()} {kind}"
-        if any(word in words for word in _EXISTING_BEHAVIOR):
-            already_passing.add(id)
+        scenarios.append(plain_id(scenario.id))
     if not scenarios:
         raise BadInput(
             "section 10.1 has no scenario that a test could run; add some and have the"
@@ -154,7 +144,7 @@ def read_blueprint(text: str, item: str) -> Blueprint:
         title=lld.title,
         declared=declared,
         scenarios=tuple(dict.fromkeys(scenarios)),
-        already_passing=frozenset(already_passing),
+        kept=read_kept(lld.requirements, lld.scenarios),
         requirements=requirements,
         covered_by=covered_by,
         doubts=tuple(finding.text for finding in check_plan(lld)),

@@ -88,7 +88,7 @@ async def prove_green(state: ImplementationState, context: BuildContext) -> Upda
             **current,
             "run": proving.as_state(run),
             "refusals": refusals,
-            "feedback": proving.test_feedback(run, refusals),
+            "feedback": proving.test_feedback(run, refusals, state["before"]),
         }
     )
     return {
@@ -119,7 +119,7 @@ async def prove_no_regression(
             **current,
             "suite": proving.as_state(suite),
             "refusals": refusals,
-            "feedback": proving.test_feedback(suite, refusals),
+            "feedback": proving.test_feedback(suite, refusals, before),
         }
     )
     return {

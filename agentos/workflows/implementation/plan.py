@@ -48,7 +48,7 @@ async def review_plan(state: ImplementationState, context: BuildContext) -> Upda
             inputs,
             attempt=attempt,
             said=said,
-            schema="verdict",
+            schema="plan_verdict",
         )
 
     judgment = await ask_for_verdict(ask)
@@ -58,6 +58,8 @@ async def review_plan(state: ImplementationState, context: BuildContext) -> Upda
         "plan": verdict_json(verdict),
         "plan_answer": answer.text,
         "reviewer": answer.model,
+        "kept": [entry.scenario for entry in verdict.kept if entry.kept],
+        "changed": [entry.scenario for entry in verdict.kept if not entry.kept],
         **bill(state, *judgment.answers),
         "findings": [
             f"{finding.id} ({finding.tier}): {finding.text}"

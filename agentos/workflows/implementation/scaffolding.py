@@ -69,7 +69,14 @@ async def prove_red(state: ImplementationState, context: BuildContext) -> Update
     run = await workspace.test(accepting.selection(current))
     run = proving.own_tests(run, current)
     await workspace.restore(state["snapshot"], worthless=stand_ins)
-    problems = proving.refuse_red(run, current, blueprint, workspace)
+    problems = proving.refuse_red(
+        run,
+        current,
+        blueprint,
+        workspace,
+        kept=proving.find_kept(state, blueprint),
+        before=state["before"],
+    )
     judged = Scaffold(**{**current, "problems": problems})
     update: Update = {
         "scaffolds": [*attempts[:-1], judged],
