@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePosixPath
 
 from agentos.documents.changes import is_test
-from agentos.documents.lld import check_plan, coverage, parse_lld, status_of
+from agentos.documents.lld import (
+    LldScenario,
+    check_plan,
+    coverage,
+    parse_lld,
+    status_of,
+)
 from agentos.documents.provenance import APPROVED_STATUS, RECORDED_STATUS
 from agentos.documents.repository_paths import plain_path
 from agentos.errors import BadInput
@@ -19,6 +26,11 @@ _BUILT = frozenset({APPROVED_STATUS, RECORDED_STATUS.upper()})
 """Statuses of a design that can be built; the inbox decides whether a recorded approval
 counts.
 """
+_DOCUMENT = re.compile(
+    r"\b(?:(?:README|CHANGELOG|CHANGES|CONTRIBUTING|LICENSE|AUTHORS)(?:\.\w{1,4})?"
+    r"|pyproject\.toml|setup\.cfg|setup\.py|MANIFEST\.in)\b"
+)
+"""Files that a scenario may name without meaning some file of a test's own."""
 _PROSE = frozenset({"", ".md", ".rst", ".adoc", ".txt"})
 
 
@@ -46,6 +58,8 @@ class Blueprint:
     requirements: Mapping[str, str]
     covered_by: Mapping[str, tuple[str, ...]]
     """The scenarios that test each requirement."""
+    subjects: frozenset[str] = frozenset()
+    """Names of documentation and packaging files that the design is about."""
     doubts: tuple[str, ...] = ()
     """Problems in the tables of the design, one line each."""
 
@@ -145,10 +159,27 @@ def read_blueprint(text: str, item: str) -> Blueprint:
         declared=declared,
         scenarios=tuple(dict.fromkeys(scenarios)),
         kept=read_kept(lld.requirements, lld.scenarios),
+        subjects=_read_subjects(declared, lld.scenarios),
         requirements=requirements,
         covered_by=covered_by,
         doubts=tuple(finding.text for finding in check_plan(lld)),
     )
+
+
+def _read_subjects(
+    declared: Iterable[str], scenarios: Iterable[LldScenario]
+) -> frozenset[str]:
+    """Return the files other than code that a design declares or its scenarios are
+    about, by the name that tests use for them.
+    """
+    found = set()
+    for path in declared:
+        if not path.endswith(".py") and not is_test(path):
+            found.add(PurePosixPath(path).name)
+    for scenario in scenarios:
+        words = f"{scenario.name} {scenario.input} {scenario.expected}"
+        found.update(_DOCUMENT.findall(words))
+    return frozenset(found)
 
 
 def _read_change(text: str) -> Change:

@@ -40,7 +40,10 @@ async def scaffold(state: ImplementationState, context: BuildContext) -> Update:
         "previous_tests": previous_tests,
     }
     answer = await ask_model(context, "tests", TESTS, len(attempts) + 1, inputs)
-    accepted = accepting.accept_tests(answer.text, context.blueprint, context.workspace)
+    workspace = context.workspace
+    accepted = accepting.accept_tests(
+        answer.text, context.blueprint, workspace, workspace.skip_conditions()
+    )
     attempt = Scaffold(
         answer=answer.text,
         author=answer.model,

@@ -135,7 +135,7 @@ def test_what_is_too_much_goes_in_a_fixed_order() -> None:
     assert "printed b" not in without_output
     assert without_output.count("diff 39") == 3
 
-    trimmed = write_feedback(run, limit=size - 700)
+    trimmed = write_feedback(run, limit=size - 600)
     assert trimmed.count("diff 39") == 1
     assert "E   diff 11\n[28 lines left out]\nt.py:2: ValueError" in trimmed
 
