@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import builtins
+import re
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
 
-from agentos.proving.runners.runs import CollectionError, TestResult
+from agentos.proving.runners.runs import (
+    CollectionError,
+    TestOutcome,
+    TestResult,
+    TestRun,
+)
 
 _STAND_INS = ("'NoneType'", "NotWrittenYet")
 """Words in the message of an operation on something that is not built yet."""
 
 Failure = TestResult | CollectionError
+Cause = tuple[str, str, str]
+"""Exception, first line of the message, and place: equal for failures of one cause."""
+
+_PASSING = re.compile(r"0x[0-9a-f]{4,}|/(?:tmp|var/tmp)/[^\s'\":,]+")
+"""Parts of a message that differ from test to test."""
 
 
 def describe_cause(failure: Failure) -> str:
@@ -25,6 +38,112 @@ def describe_cause(failure: Failure) -> str:
         place = f"{failure.file}:{failure.line}"
         cause = f"{cause} ({place})"
     return cause
+
+
+class CauseGroup(NamedTuple):
+    """The failures of one cause, in their order."""
+
+    description: str
+    failures: list[Failure]
+
+    @property
+    def names(self) -> list[str]:
+        """The tests and files that fail for it."""
+        return list(map(name_of, self.failures))
+
+
+def name_of(failure: Failure) -> str:
+    """Return the id of a test, or the path of a file that cannot be collected."""
+    if isinstance(failure, CollectionError):
+        return failure.path
+    return failure.id
+
+
+def failures_of(run: TestRun) -> list[Failure]:
+    """Return what failed, files that could not be collected first."""
+    failures: list[Failure] = list(run.collection_errors)
+    failed = (TestOutcome.FAILED, TestOutcome.ERROR)
+    failures += [test for test in run.tests if test.outcome in failed]
+    return failures
+
+
+def group_by_cause(failures: Iterable[Failure]) -> list[CauseGroup]:
+    """Return the failures by cause, in the order of the first of each."""
+    groups: dict[Cause, CauseGroup] = {}
+    for failure in failures:
+        cause = cause_of(failure)
+        group = groups.get(cause)
+        if group is None:
+            description = describe_cause(failure)
+            groups[cause] = group = CauseGroup(description, [])
+        group.failures.append(failure)
+    return list(groups.values())
+
+
+def cause_of(failure: Failure) -> Cause:
+    """Return what failures of one cause have in common.
+
+    A place in the test itself says nothing, unless it is that of an assertion.
+    """
+    path = failure.path
+    kind = failure.exception
+    if not kind and isinstance(failure, TestResult):
+        kind = failure.outcome.value
+    lines = failure.message.strip().splitlines()
+    message = _PASSING.sub("...", lines[0].strip()) if lines else ""
+    place = f"{failure.file}:{failure.line}"
+    if failure.file == path and not _is_assertion(kind):
+        place = ""
+    return kind, message, place
+
+
+def causes_of(run: TestRun) -> dict[Cause, str]:
+    """Return the causes for which tests of a run fail, each with the first of them."""
+    found: dict[Cause, str] = {}
+    for failure in failures_of(run):
+        found.setdefault(cause_of(failure), name_of(failure))
+    return found
+
+
+def find_old_cause(
+    failure: Failure, planned: Collection[str], known: Mapping[Cause, str]
+) -> str:
+    """Return the test that failed for the same cause before anything was built, empty
+    if there is none.
+
+    What is about a planned module, or is raised in one, is missing behavior, also when
+    a test of the repository already asks for it.
+    """
+    if failure.module and failure.module in planned:
+        return ""
+    if _is_planned_file(failure.file, planned):
+        return ""
+    # Two tests may fail alike by chance, but not two that cannot find the same file.
+    is_own = failure.file == failure.path
+    if is_own and not _is_of_surroundings(failure.exception):
+        return ""
+    return known.get(cause_of(failure), "")
+
+
+def _is_assertion(kind: str) -> bool:
+    return kind.rpartition(".")[2] in ("AssertionError", "Failed")
+
+
+def _is_of_surroundings(kind: str) -> bool:
+    """Tell whether an exception says what the machine or the environment lacks."""
+    if kind.startswith("subprocess."):
+        return True
+    known = getattr(builtins, kind, None)
+    if not isinstance(known, type):
+        return False
+    return issubclass(known, OSError | ImportError)
+
+
+def _is_planned_file(file: str, planned: Collection[str]) -> bool:
+    module = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    if module in planned:
+        return True
+    return any(module.endswith(f".{name}") for name in planned)
 
 
 def find_fault(failure: Failure, path: str, planned: Collection[str]) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from agentos.proving.causes import describe_cause
+from agentos.proving.causes import CauseGroup, Failure, group_by_cause, name_of
 from agentos.proving.judging import ProofRefusal
 from agentos.proving.runners.runs import (
     CollectionError,
@@ -14,9 +14,14 @@ from agentos.proving.runners.runs import (
 )
 from agentos.state.terminal_text import clean_text
 
-DEFAULT_LIMIT = 60_000
-"""Bytes; about fifteen thousand tokens."""
+DEFAULT_LIMIT = 24_000
+"""Bytes; about six thousand tokens."""
 
+_FAILING = "These do not pass:"
+_OLD = "These failed before any change. They are not yours; leave them as they are:"
+_DETAILS_LIMIT = 4_000
+"""Characters of the traceback that is shown for a cause: a page."""
+_OUTPUT_LIMIT = 1_000
 _DIFF_LINES = 12
 _FRAME_LINES = 8
 _NAMED_ALREADY = frozenset({"fails", "collection-error"})
@@ -31,42 +36,54 @@ _ORDER = (
     TestOutcome.NOT_RUN,
 )
 
-Failure = TestResult | CollectionError
-
 
 def write_feedback(
-    run: TestRun, refusals: Sequence[ProofRefusal] = (), limit: int = DEFAULT_LIMIT
+    run: TestRun,
+    refusals: Sequence[ProofRefusal] = (),
+    limit: int = DEFAULT_LIMIT,
+    old: Collection[str] = (),
 ) -> str:
-    """Return the failures of a run, within `limit` bytes of UTF-8.
+    """Return the failures of a run, within `limit` bytes of UTF-8; `old` are the names
+    of those that were there before any change.
 
-    A list of failures comes first, then the details of each. What exceeds the limit is
-    left out in this order, that of the last test first: captured output; tracebacks
-    that were shown for another test; the ends of long assertion texts, by line; whole
-    tracebacks; the messages in the list. The name of every test that did not pass
-    always stays, even when the names alone exceed the limit.
+    A list of the failures by cause comes first, then the details of the first failure
+    of each cause. What exceeds the limit is left out in this order, that of the last
+    cause first: captured output; the ends of long assertion texts, by line; whole
+    tracebacks; the causes in the list. The name of every test that did not pass always
+    stays, even when the names alone exceed the limit.
     """
-    failures = _failures(run)
+    failures = []
+    old_failures = []
+    for failure in _failures(run):
+        if name_of(failure) in old:
+            old_failures.append(failure)
+        else:
+            failures.append(failure)
     notes = []
     for refusal in refusals:
         if refusal.rule in _NAMED_ALREADY:
             continue
         notes.append(_one_line(str(refusal)))
-    heading = _heading(run, failures, notes)
-    bare_heading = _heading(run, failures, [])
+    groups = group_by_cause(failures)
+    heading = _heading(run, notes)
+    names = list(map(_named, failures))
+    old_names = list(map(_named, old_failures))
+    before = [_OLD, *old_names] if old_failures else []
+    after = [_FAILING, *names] if failures else []
+    by_cause = [_FAILING, *_list_by_cause(groups)] if failures else []
     forms = (
-        (heading, _named_with_cause),
-        (heading, _named_with_place),
-        (bare_heading, _named),
+        [*heading, *by_cause, *before],
+        [*heading, *after, *before],
+        [*_heading(run, []), *after, *before],
     )
-    for lines, describe in forms:
-        names = map(describe, failures)
-        top = "\n".join([*lines, *names])
+    for lines in forms:
+        top = "\n".join(lines)
         top += "\n"
         room = limit - _size(top)
         if room >= 0:
-            levels = _levels(failures)
+            levels = list(map(_levels, groups))
             return top + _fit(levels, room)
-    return "\n".join(map(_named, failures)) + "\n"
+    return "\n".join([*names, *old_names]) + "\n"
 
 
 def _failures(run: TestRun) -> list[Failure]:
@@ -79,9 +96,7 @@ def _failures(run: TestRun) -> list[Failure]:
     return failures
 
 
-def _heading(
-    run: TestRun, failures: Sequence[Failure], notes: Sequence[str]
-) -> list[str]:
+def _heading(run: TestRun, notes: Sequence[str]) -> list[str]:
     passed = 0
     for test in run.tests:
         if test.outcome is TestOutcome.PASSED:
@@ -92,28 +107,25 @@ def _heading(
         lines.append("The run proves nothing:")
         problem = _clean(run.problem)
         lines += problem.split("\n")
-    for note in notes:
-        lines.append(f"- {note}")
-    if failures:
-        lines.append("These do not pass:")
+    lines += [f"- {note}" for note in notes]
     return lines
 
 
-def _named_with_cause(failure: Failure) -> str:
-    cause = _outcome(failure)
-    if failure.exception:
-        cause = _one_line(describe_cause(failure))
-    return f"{_named(failure)}: {cause}"
-
-
-def _named_with_place(failure: Failure) -> str:
-    kind = failure.exception.rpartition(".")[2]
-    cause = _one_line(kind)
-    if not cause:
-        cause = _outcome(failure)
-    file = _one_line(failure.file)
-    place = f"({file}:{failure.line})"
-    return f"{_named(failure)}: {cause} {place}"
+def _list_by_cause(groups: Iterable[CauseGroup]) -> Iterator[str]:
+    """Yield a line for each cause of a single failure, and for others one more for each
+    of them.
+    """
+    for group in groups:
+        first = group.failures[0]
+        cause = _outcome(first)
+        if first.exception:
+            cause = _one_line(group.description)
+        if len(group.failures) == 1:
+            yield f"{_named(first)}: {cause}"
+            continue
+        yield f"- {len(group.failures)} for one cause: {cause}"
+        for failure in group.failures:
+            yield f"  {_named(failure)}"
 
 
 def _named(failure: Failure) -> str:
@@ -121,9 +133,7 @@ def _named(failure: Failure) -> str:
 
 
 def _name(failure: Failure) -> str:
-    if isinstance(failure, CollectionError):
-        return _one_line(failure.path)
-    return _one_line(failure.id)
+    return _one_line(name_of(failure))
 
 
 def _outcome(failure: Failure) -> str:
@@ -133,34 +143,50 @@ def _outcome(failure: Failure) -> str:
     return _OUTCOMES.get(outcome, outcome.value)
 
 
-def _levels(failures: Sequence[Failure]) -> list[list[str]]:
-    """Return for each failure its details at several levels, from everything to
-    nothing; none is longer than the one before.
+def _levels(group: CauseGroup) -> list[str]:
+    """Return the details of the first failure of a cause at several levels, from
+    everything to nothing; none is longer than the one before.
     """
-    first: dict[object, str] = {}
-    found = []
-    for failure in failures:
-        name = _name(failure)
-        text = _clean(failure.text).strip("\n")
-        output = ""
-        if isinstance(failure, TestResult):
-            output = _clean(failure.output).strip("\n")
-        place = (failure.exception, failure.message, failure.file, failure.line)
-        same_as = first.setdefault(place, name)
-        title = f"\n### {name}\n"
-        whole = title + text
-        short = whole
-        trimmed = title + _trim(text)
-        if same_as != name:
-            short = trimmed = f"{title}[same as {same_as}]"
-        with_output = whole
-        if output:
-            with_output = f"{whole}\n{output}"
-        levels = [""]
-        if text or output:
-            levels = [with_output, whole, short, trimmed, ""]
-        found.append(levels)
-    return found
+    failure = group.failures[0]
+    text = _clean(failure.text).strip("\n")
+    output = ""
+    if isinstance(failure, TestResult):
+        output = _clean(failure.output).strip("\n")
+    if not text and not output:
+        return [""]
+    title = f"\n### {_name(failure)}\n"
+    whole = title + _clip(text, _DETAILS_LIMIT)
+    shortest = title + _clip(_trim(text), _DETAILS_LIMIT)
+    levels = [whole, shortest, ""]
+    if output:
+        with_output = f"{whole}\n{_clip(output, _OUTPUT_LIMIT)}"
+        levels.insert(0, with_output)
+    return levels
+
+
+def _clip(text: str, limit: int) -> str:
+    """Return a text within a limit, without the lines in its middle."""
+    if len(text) <= limit:
+        return text
+    lines = text.split("\n")
+    head = _fitting(lines, limit // 4)
+    rest = lines[len(head) :]
+    rest.reverse()
+    tail = _fitting(rest, limit - limit // 4)
+    tail.reverse()
+    left_out = len(rest) - len(tail)
+    return "\n".join([*head, f"[{left_out} lines left out]", *tail])
+
+
+def _fitting(lines: Iterable[str], room: int) -> list[str]:
+    """Return the first lines, as many as fit."""
+    kept = []
+    for line in lines:
+        room -= len(line) + 1
+        if room < 0:
+            break
+        kept.append(line)
+    return kept
 
 
 def _fit(details: Sequence[Sequence[str]], room: int) -> str:

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from agentos.proving.causes import describe_cause, find_fault
-from agentos.proving.runners.runs import FileCoverage, TestOutcome, TestResult, TestRun
+from agentos.proving.causes import (
+    Cause,
+    causes_of,
+    describe_cause,
+    find_fault,
+    find_old_cause,
+)
+from agentos.proving.runners.runs import (
+    CollectionError,
+    FileCoverage,
+    TestOutcome,
+    TestResult,
+    TestRun,
+)
 
 DEFAULT_COVERAGE_TARGET = 95.0
 _FAILING = (TestOutcome.FAILED, TestOutcome.ERROR)
@@ -46,35 +58,109 @@ class Regression:
     """Tests that failed before and pass now."""
 
 
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """Why the coverage is not enough."""
+
+    percent: float
+    target: float
+    missing: Mapping[str, FileCoverage]
+    """The files with lines that never ran; empty if only the measuring failed."""
+    unmeasured: Mapping[str, str]
+    """The files that could not be measured, each with the reason if it is known."""
+
+    def __str__(self) -> str:
+        """Return it as one line, without the files."""
+        return (
+            f"{self.percent:.1f}% of the declared files' lines ran, {self.target:g}%"
+            " are asked for"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class UnreachableLines:
+    """Lines of a file of which it is said that no test can reach them here."""
+
+    path: str
+    first: int
+    last: int
+    reason: str
+
+    def __contains__(self, line: int) -> bool:
+        """Tell whether a line is one of them."""
+        return self.first <= line <= self.last
+
+    def __str__(self) -> str:
+        """Return it as one line."""
+        lines = f"line {self.first}"
+        if self.last > self.first:
+            lines = f"lines {self.first}-{self.last}"
+        return f"{self.path}, {lines}: {self.reason}"
+
+
 def judge_red(
     run: TestRun,
     expected: Collection[str],
     planned_modules: Collection[str],
     may_pass: Collection[str] = (),
+    base: TestRun | None = None,
 ) -> list[ProofRefusal]:
     """Return why the new tests are not proven to fail for missing behavior.
 
     `expected` are the ids, without parameters, that were found in the source;
     `planned_modules` the dotted names that the design adds or changes; `may_pass` the
-    ids of tests that may pass already.
+    ids of tests that may pass already; `base` the run of the suite before anything was
+    built: what failed for the same cause then is no missing behavior.
     """
     refusals = _judge_run(run, expected)
     if refusals:
         return refusals
+    known = causes_of(base or TestRun())
     blocked = []
     for error in run.collection_errors:
         fault = find_fault(error, error.path, planned_modules)
+        if not fault:
+            fault = _find_old_fault(error, planned_modules, known)
         if fault:
             refusals.append(ProofRefusal("collection-error", error.path, fault))
         else:
             blocked.append(error.path)
     refusals += _judge_collection(run, expected, blocked)
     for test in run.tests:
-        refusals += _judge_red_test(test, planned_modules, {*may_pass})
+        refusals += _judge_red_test(test, planned_modules, {*may_pass}, known)
     if not blocked and not _failing(run):
         refusals.append(
             ProofRefusal(
                 "no-red", "", "no test fails, so the tests ask for nothing new"
+            )
+        )
+    return refusals
+
+
+def judge_claims(
+    run: TestRun, claims: Mapping[str, Collection[str]]
+) -> list[ProofRefusal]:
+    """Return the claims for which no test failed; each claim has the ids of its tests,
+    without parameters.
+
+    A file that cannot be collected without the code counts as one whose tests fail.
+    """
+    failing = {test.base for test in run.tests if test.outcome in _FAILING}
+    failing |= _failing(run)
+    blocked = [error.path for error in run.collection_errors]
+    refusals = []
+    for claim, names in claims.items():
+        if not names or not failing.isdisjoint(names):
+            continue
+        if any(_is_below(name, blocked) for name in names):
+            continue
+        listed = ", ".join(sorted(names))
+        refusals.append(
+            ProofRefusal(
+                "no-red",
+                claim,
+                f"none of its tests fails before the code ({listed}); assert what is"
+                " new in it",
             )
         )
     return refusals
@@ -192,38 +278,72 @@ def judge_reverted(
     return refusals, sorted(green.passed - seen - exempt)
 
 
+def find_shortfall(
+    coverage: Mapping[str, FileCoverage], declared: Collection[str], target: float
+) -> Shortfall | None:
+    """Return what is missing if the coverage of the declared files together is below
+    the target, or if one could not be measured; else None.
+    """
+    unmeasured = {}
+    measured: dict[str, FileCoverage] = {}
+    for name in sorted({*declared}):
+        if not name.endswith(".py"):
+            continue
+        if name not in coverage:
+            unmeasured[name] = ""
+            continue
+        measured[name] = coverage[name]
+        if coverage[name].problem:
+            unmeasured[name] = coverage[name].problem
+    percent = 100 * _fraction(measured.values())
+    is_enough = percent >= target
+    if is_enough and not unmeasured:
+        return None
+    missing = {}
+    if not is_enough:
+        missing = {name: each for name, each in measured.items() if each.missing}
+    return Shortfall(percent, target, missing, unmeasured)
+
+
 def judge_coverage(
     coverage: Mapping[str, FileCoverage], declared: Collection[str], target: float
 ) -> list[ProofRefusal]:
     """Return why the coverage of the declared files together is below the target, with
     the lines that never ran.
     """
+    shortfall = find_shortfall(coverage, declared, target)
+    if shortfall is None:
+        return []
     refusals = []
-    measured: dict[str, FileCoverage] = {}
-    for name in sorted({*declared}):
-        if not name.endswith(".py"):
-            continue
+    for name, problem in shortfall.unmeasured.items():
         reason = "its coverage was not measured"
-        if name not in coverage:
-            refusals.append(ProofRefusal("not-measured", name, reason))
-            continue
-        measured[name] = coverage[name]
-        problem = coverage[name].problem
         if problem:
-            refusals.append(ProofRefusal("not-measured", name, f"{reason}: {problem}"))
-    percent = 100 * _fraction(measured.values())
-    if percent >= target:
+            reason = f"{reason}: {problem}"
+        refusals.append(ProofRefusal("not-measured", name, reason))
+    if shortfall.percent >= target:
         return refusals
-    found = f"{percent:.1f}% of the declared files' lines ran"
-    refusals.append(ProofRefusal("coverage", "", f"{found}, {target:g}% are asked for"))
-    for name, each in measured.items():
-        if each.missing:
-            refusals.append(
-                ProofRefusal(
-                    "coverage", name, f"these lines never ran: {name_lines(each)}"
-                )
-            )
+    refusals.append(ProofRefusal("coverage", "", str(shortfall)))
+    for name, each in shortfall.missing.items():
+        lines = name_lines(each)
+        reason = f"these lines never ran: {lines}"
+        refusals.append(ProofRefusal("coverage", name, reason))
     return refusals
+
+
+def without_unreachable(
+    coverage: Mapping[str, FileCoverage], accepted: Iterable[UnreachableLines]
+) -> dict[str, FileCoverage]:
+    """Return the coverage without the missing lines that cannot be reached here, as
+    far as that was accepted; a line that ran stays counted.
+    """
+    left = dict(coverage)
+    for entry in accepted:
+        file = left.get(entry.path)
+        if file is None:
+            continue
+        missing = tuple(line for line in file.missing if line not in entry)
+        left[entry.path] = replace(file, missing=missing)
+    return left
 
 
 def name_lines(coverage: FileCoverage) -> str:
@@ -304,12 +424,33 @@ def _judge_collection(
     return refusals
 
 
+def _find_old_fault(
+    failure: TestResult | CollectionError,
+    planned: Collection[str],
+    known: Mapping[Cause, str],
+) -> str:
+    """Return why a failure is none of the item's, empty when it may be."""
+    old = find_old_cause(failure, planned, known)
+    if not old:
+        return ""
+    cause = describe_cause(failure)
+    return (
+        f"{cause}; {old} failed for the same cause before anything was built, so this"
+        " proves nothing: test the behavior in a way that works here"
+    )
+
+
 def _judge_red_test(
-    test: TestResult, planned_modules: Collection[str], may_pass: Collection[str]
+    test: TestResult,
+    planned_modules: Collection[str],
+    may_pass: Collection[str],
+    known: Mapping[Cause, str],
 ) -> list[ProofRefusal]:
     match test.outcome:
         case TestOutcome.FAILED | TestOutcome.ERROR:
             fault = find_fault(test, test.path, planned_modules)
+            if not fault:
+                fault = _find_old_fault(test, planned_modules, known)
             if not fault:
                 return []
             return [ProofRefusal("own-fault", test.id, fault)]
@@ -320,7 +461,8 @@ def _judge_red_test(
                 ProofRefusal(
                     "passes-already",
                     test.id,
-                    "passes before anything is built; assert the new behavior",
+                    "passes before anything is built; assert the new behavior, or say"
+                    " that its scenario is kept if it is about what must not change",
                 )
             ]
     return [_not_run(test)]

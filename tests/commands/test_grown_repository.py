@@ -8,7 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
-from agentos.workflows.implementation.accepting import accept_tests
+from agentos.workflows.implementation.accepting import (
+    inspect_written_tests,
+    read_tests,
+)
 from agentos.workflows.implementation.blueprint import read_blueprint
 from tests.designs import Item, fill, git
 from tests.support import World
@@ -147,10 +150,8 @@ def test_a_repository_that_cannot_be_imported_is_not_blamed_on_the_tests(
 def test_a_test_that_was_there_is_not_taken_out() -> None:
     blueprint = read_blueprint(DOUBLE.design, "1")
     rewritten = PRESENT.replace("test_add", "test_010_double")
-    taken = accept_tests(
-        f"```python\n# File: tests/test_basic.py\n{rewritten}```\n",
-        blueprint,
-        Present(),
+    taken = inspect_written_tests(
+        {"tests/test_basic.py": rewritten}, blueprint, Present()
     )
     assert taken.problems == [
         "tests/test_basic.py: test_add was there and is gone; leave it in"
@@ -162,7 +163,8 @@ def test_a_scenario_needs_a_test_that_the_item_brings() -> None:
     named = TESTS.replace("test_010_double", "test_double").replace(
         "[1, 2, 3]", "[1, 2]"
     )
-    taken = accept_tests(named, blueprint, Present())
+    read = read_tests(named, blueprint, Present())
+    taken = inspect_written_tests(read.files, blueprint, Present())
     known = "test_010_from_another_design was there before and does not count"
     assert taken.problems == [
         f"no test for the scenarios 010; {known}; name one test_010_..."

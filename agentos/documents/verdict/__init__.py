@@ -14,6 +14,7 @@ from agentos.documents.verdict.model import (
     Decision,
     EarlierFinding,
     EarlierState,
+    KeptScenario,
     ResolvedQuestion,
     SourceError,
     Verdict,
@@ -24,6 +25,7 @@ from agentos.documents.verdict.reading import read_verdict
 from agentos.documents.verdict.rendering import render_verdict
 from agentos.documents.verdict.schema import (
     LOOK_OR_VERDICT_SCHEMA,
+    PLAN_VERDICT_SCHEMA,
     VERDICT_SCHEMA,
     parse_verdict,
     verdict_json,
@@ -33,6 +35,7 @@ __all__ = [
     "LOOK_OR_VERDICT_SCHEMA",
     "MAX_ENTRIES",
     "MAX_TEXT",
+    "PLAN_VERDICT_SCHEMA",
     "VERDICT_SCHEMA",
     "Category",
     "CoverageRow",
@@ -40,6 +43,7 @@ __all__ = [
     "EarlierFinding",
     "EarlierState",
     "Finding",
+    "KeptScenario",
     "ResolvedQuestion",
     "SourceError",
     "Tier",

@@ -81,6 +81,17 @@ class CoverageRow:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptScenario:
+    """What the reviewer of a test plan says of a scenario: whether it is about what
+    must not change.
+    """
+
+    scenario: str
+    kept: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """What a reviewer decided, and why."""
 
@@ -93,6 +104,8 @@ class Verdict:
     coverage: tuple[CoverageRow, ...] = ()
     earlier: tuple[EarlierFinding, ...] = ()
     source_errors: tuple[SourceError, ...] = ()
+    kept: tuple[KeptScenario, ...] = ()
+    """Only in the review of a test plan."""
 
     @property
     def covered_share(self) -> float:

@@ -288,6 +288,7 @@ def _normalize(fields: dict[str, Any]) -> dict[str, Any]:
         "source_errors": _take_source_errors(left),
         "questions": questions,
         "coverage": _take_entries(left, "coverage"),
+        "kept": _take_kept(left),
     }
     if left.get("approved") is True and decision is Decision.APPROVED:
         del left["approved"]
@@ -377,6 +378,25 @@ def _take_source_errors(fields: dict[str, Any]) -> list[Any]:
                 }
             )
     return errors
+
+
+def _take_kept(fields: dict[str, Any]) -> list[Any]:
+    """Take what is said of scenarios that must not change; one that is only named is
+    kept, and one that names nothing counts as none.
+    """
+    scenarios = []
+    for entry in _take_list(fields, "kept"):
+        if not isinstance(entry, dict):
+            entry = {"scenario": entry}
+        left = _fold_names(entry)
+        name = _take_first(left, ("scenario", "id"))
+        is_kept = left.get("kept", True)
+        if name is None or not isinstance(is_kept, bool):
+            continue
+        reason = left.get("reason") or ""
+        scenario = {"scenario": str(name), "kept": is_kept, "reason": reason}
+        scenarios.append(scenario)
+    return scenarios
 
 
 def _take_quotes(fields: dict[str, Any]) -> list[Any]:

@@ -16,6 +16,7 @@ from agentos.documents.verdict.model import (
     Decision,
     EarlierFinding,
     EarlierState,
+    KeptScenario,
     ResolvedQuestion,
     SourceError,
     Verdict,
@@ -71,9 +72,16 @@ VERDICT_SCHEMA: dict[str, Any] = _object_schema(
     questions=_list_schema(_TEXT),
     coverage=_list_schema(_COVERAGE),
 )
+_KEPT = _object_schema(scenario=_TEXT, kept={"type": "boolean"}, reason=_TEXT)
+PLAN_VERDICT_SCHEMA: dict[str, Any] = _object_schema(
+    **VERDICT_SCHEMA["properties"],
+    kept=_list_schema(_KEPT),
+)
+"""The verdict on a test plan, which says as well what must not change."""
 DEFAULTS: dict[str, Any] = {
     "earlier": [],
     "source_errors": [],
+    "kept": [],
     "basis": str(Basis.TEXT),
     "quotes": [],
 }
@@ -116,7 +124,7 @@ def verdict_json(verdict: Verdict) -> str:
 
 def build_verdict(value: Any) -> Verdict:
     """Build a verdict from a JSON value, or raise `VerdictError`."""
-    _check(value, VERDICT_SCHEMA, "the verdict")
+    _check(value, PLAN_VERDICT_SCHEMA, "the verdict")
     resolved = [
         ResolvedQuestion(entry["question"], entry["answer"], Basis(entry["basis"]))
         for entry in value["resolved_questions"]
@@ -134,6 +142,7 @@ def build_verdict(value: Any) -> Verdict:
         tuple(map(_build_row, value["coverage"])),
         tuple(earlier),
         tuple(map(_build_source_error, value["source_errors"])),
+        tuple(KeptScenario(**entry) for entry in value["kept"]),
     )
     check_sense(verdict)
     return verdict

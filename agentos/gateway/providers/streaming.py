@@ -17,7 +17,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
-from agentos.documents.verdict import LOOK_OR_VERDICT_SCHEMA, VERDICT_SCHEMA
+from agentos.documents.verdict import (
+    LOOK_OR_VERDICT_SCHEMA,
+    PLAN_VERDICT_SCHEMA,
+    VERDICT_SCHEMA,
+)
 from agentos.errors import FailureCause, ProviderError, UsageError
 from agentos.gateway.providers import (
     Completion,
@@ -51,6 +55,7 @@ ANSWER_LIMIT = 4_000_000
 _MOST_TOKENS = 10**12
 _SCHEMAS: Mapping[str, dict[str, Any]] = {
     "verdict": VERDICT_SCHEMA,
+    "plan_verdict": PLAN_VERDICT_SCHEMA,
     "look_or_verdict": LOOK_OR_VERDICT_SCHEMA,
 }
 

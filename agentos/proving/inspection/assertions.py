@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from agentos.proving.inspection.parsing import Names, dotted
+from agentos.proving.inspection.parsing import Names, dotted, last_name
 
 _PURE_NAMES = """
 len int str bool float isinstance sorted list tuple set dict max min sum abs type repr any all range round frozenset
@@ -50,6 +50,7 @@ _UNITTEST: Mapping[str, type[ast.cmpop]] = {
     "assertLessEqual": ast.LtE,
     "assertAlmostEqual": ast.Eq,
 }
+_ITSELF = "compares a thing with itself"
 _DECIDED = "is decided without the code under test"
 _IMMUTABLE = (
     ast.Constant,
@@ -79,13 +80,15 @@ def tautology(test: ast.expr, constants: Names) -> str:
         return _DECIDED
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return tautology(operand, constants) and _DECIDED
+            return _of_negation(operand, constants)
         case ast.BoolOp():
             return _of_boolean(test, constants)
-        case ast.Compare(ops=[operator], comparators=[right]):
-            return _of_comparison(test.left, operator, right)
+        case ast.Compare():
+            return _of_chain(test)
         case ast.Call(func=ast.Name(id="isinstance"), args=[_, ast.Name(id="object")]):
             return "everything is an object"
+        case ast.Call(func=ast.Name(id="all"), args=[each]):
+            return _of_each(each, constants)
     return ""
 
 
@@ -142,8 +145,12 @@ def _of_boolean(test: ast.BoolOp, constants: Names) -> str:
     if any(reasons):
         return "has an alternative that is always true"
     seen = set()
+    parts = set(map(ast.dump, test.values))
     for part in test.values:
         match part:
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                if ast.dump(operand) in parts:
+                    return "asserts a thing or its opposite"
             case ast.Compare(ops=[operator], comparators=[right]):
                 left = ast.dump(part.left)
                 seen.add((left, ast.dump(right), type(operator)))
@@ -153,15 +160,119 @@ def _of_boolean(test: ast.BoolOp, constants: Names) -> str:
     return ""
 
 
+def _of_negation(operand: ast.expr, constants: Names) -> str:
+    match operand:
+        case ast.Compare(left=left, ops=[ast.NotEq()], comparators=[right]):
+            return _of_equals(left, right)
+    return tautology(operand, constants) and _DECIDED
+
+
+def _of_each(node: ast.expr, constants: Names) -> str:
+    """Return why a claim about all of several things proves nothing."""
+    match node:
+        case ast.GeneratorExp(elt=claim) | ast.ListComp(elt=claim):
+            return tautology(claim, constants)
+    return ""
+
+
+def _of_chain(test: ast.Compare) -> str:
+    """Return why a comparison proves nothing: each of its pairs does."""
+    left = test.left
+    reason = ""
+    for operator, right in zip(test.ops, test.comparators, strict=True):
+        reason = _of_comparison(left, operator, right)
+        if not reason:
+            return ""
+        left = right
+    return reason
+
+
 def _of_comparison(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> str:
     match left, operator, right:
-        case ast.Call(func=ast.Name(id="len")), ast.GtE(), ast.Constant(value=0):
+        case (_, ast.GtE(), ast.Constant(value=0)) if _is_length(left):
             return "no length is below 0"
+        case (_, ast.Gt(), ast.UnaryOp(op=ast.USub())) if _is_length(left):
+            return "no length is below 0"
+        case (ast.Constant(value=0), ast.LtE(), _) if _is_length(right):
+            return "no length is below 0"
+        case _, ast.In(), (ast.List(elts=several) | ast.Tuple(elts=several)):
+            return _of_membership(left, several)
     if not isinstance(operator, ast.Eq | ast.Is | ast.LtE | ast.GtE):
         return ""
-    # Two calls can return different values.
-    if any(isinstance(part, ast.Call | ast.Await) for part in ast.walk(left)):
+    # Two calls can return different objects, and that can be what is promised.
+    if isinstance(operator, ast.Is) and _has_call(left):
         return ""
-    if ast.dump(left) == ast.dump(right):
-        return "compares a thing with itself"
+    return _of_equals(left, right)
+
+
+def _of_equals(left: ast.expr, right: ast.expr) -> str:
+    """Return why it proves nothing that two things are equal."""
+    if isinstance(left, ast.NamedExpr) and _is_same(left.target, right):
+        return _ITSELF
+    # The equality of two objects that a class makes may be what is built.
+    if isinstance(left, ast.Call) and last_name(left.func)[:1].isupper():
+        return ""
+    if _is_same(left, right):
+        return _ITSELF
     return ""
+
+
+def _of_membership(left: ast.expr, several: list[ast.expr]) -> str:
+    for each in several:
+        if _of_equals(left, each):
+            return _ITSELF
+    return ""
+
+
+def _is_same(left: ast.expr, right: ast.expr) -> bool:
+    match left, right:
+        case ast.Name(id=name), ast.Name(id=other):
+            return name == other
+    return ast.dump(left) == ast.dump(right)
+
+
+def _is_length(node: ast.expr) -> bool:
+    match node:
+        case ast.Call(func=ast.Name(id="len" | "abs")):
+            return True
+    return False
+
+
+def _has_call(node: ast.expr) -> bool:
+    calls = (ast.Call, ast.Await)
+    return any(isinstance(part, calls) for part in ast.walk(node))
+
+
+def compares_copies(test: ast.expr, assigned: Sequence[tuple[str, ast.expr]]) -> str:
+    """Return why an assertion proves nothing because a name in it was given the value
+    that it is compared with; `assigned` are the assignments right before it.
+
+    Anything that could change the value in between is none of these assignments.
+    """
+    match test:
+        case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
+            pass
+        case _:
+            return ""
+    values: dict[str, ast.expr] = {}
+    calls = set()
+    for name, value in assigned:
+        values[name] = _value_of(value, values)
+        if _has_call(value):
+            calls.add(ast.dump(value))
+    if len(calls) > 1:
+        # One of the calls may change what the other one returns.
+        return ""
+    if not _may_stand_for(left, values) and not _may_stand_for(right, values):
+        return ""
+    return _of_equals(_value_of(left, values), _value_of(right, values))
+
+
+def _may_stand_for(node: ast.expr, values: Mapping[str, ast.expr]) -> bool:
+    return isinstance(node, ast.Name) and node.id in values
+
+
+def _value_of(node: ast.expr, values: Mapping[str, ast.expr]) -> ast.expr:
+    if isinstance(node, ast.Name):
+        return values.get(node.id, node)
+    return node

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from agentos.proving.inspection.collection import argument_names
 from agentos.proving.inspection.parsing import (
@@ -15,6 +17,7 @@ from agentos.proving.inspection.parsing import (
     top_name,
 )
 
+_SEPARATOR = re.compile(r"[^\w.-]+")
 _SUPPORT = ("tests", "test", "conftest", "testing")
 _FIXTURE_NAMES = """
 capfd capfdbinary caplog capsys capsysbinary cache doctest_namespace monkeypatch mocker pytestconfig record_property
@@ -23,16 +26,19 @@ recwarn request tmp_path tmp_path_factory tmpdir self cls subtests benchmark fak
 _PYTEST_FIXTURES = frozenset(_FIXTURE_NAMES.split())
 
 
-def uses_code(module: ast.Module, packages: Names) -> Callable[[Function], bool]:
+def uses_code(
+    module: ast.Module, packages: Names, subjects: Names = frozenset()
+) -> Callable[[Function], bool]:
     """Return a predicate: does a function name something of the packages, or something
-    that may lead there?
+    that may lead there? `subjects` are other things under test, such as a command or a
+    page of the documentation, by the word that names them.
 
     What cannot be seen from this file gets the benefit of the doubt: support modules of
     the tests, fixtures that are defined elsewhere, and packages that are named in a
     string, as commands and patches do.
     """
-    names = _names_of(module, packages)
-    tops = frozenset(map(top_name, packages))
+    words = _Words(frozenset(map(top_name, packages)), subjects)
+    names = _names_of(module, packages, words)
     known = _parametrized(module)
     known |= _PYTEST_FIXTURES
     for node in ast.walk(module):
@@ -46,7 +52,7 @@ def uses_code(module: ast.Module, packages: Names) -> Callable[[Function], bool]
             fixtures = argument_names(function)
             if not fixtures <= known:
                 return True
-        return any(_is_touch(node, names, tops) for node in ast.walk(function))
+        return any(_is_touch(node, names, words) for node in ast.walk(function))
 
     return touches
 
@@ -66,21 +72,44 @@ def imported(node: ast.AST) -> Iterator[tuple[str, str]]:
             yield name, origin
 
 
-def _is_touch(node: ast.AST, names: Names, tops: Names) -> bool:
+def _is_touch(node: ast.AST, names: Names, words: _Words) -> bool:
     match node:
         case ast.Name(id=name):
             return name in names
-        case ast.Constant(value=str(text)):
-            return any(top in text for top in tops)
+        case ast.Constant():
+            return words.are_in(node)
     for _, origin in imported(node):
         if origin == ".":
             return True
-        if top_name(origin) in tops:
+        if top_name(origin) in words.packages:
             return True
     return False
 
 
-def _names_of(module: ast.Module, packages: Names) -> Names:
+class _Words(NamedTuple):
+    """The words that name what is under test in a string."""
+
+    packages: Names
+    subjects: Names
+
+    def are_in(self, node: ast.AST) -> bool:
+        """Tell whether a node is a string with one of them."""
+        text = literal_text(node) or ""
+        if any(package in text for package in self.packages):
+            return True
+        return not self.subjects.isdisjoint(_SEPARATOR.split(text))
+
+
+def _leads_there(value: ast.expr, names: set[str], words: _Words) -> bool:
+    """Tell whether an expression uses one of the names, or one of the words in a
+    string.
+    """
+    if not names.isdisjoint(names_in(value)):
+        return True
+    return any(map(words.are_in, ast.walk(value)))
+
+
+def _names_of(module: ast.Module, packages: Names, words: _Words) -> Names:
     """Return the names in a file that lead to the packages; `*` for all of them."""
     names: set[str] = set()
     known = {"."}
@@ -98,7 +127,7 @@ def _names_of(module: ast.Module, packages: Names) -> Names:
                 targets = [target]
             case _:
                 continue
-        if not names.isdisjoint(names_in(value)):
+        if _leads_there(value, names, words):
             names.update(names_in(*targets))
     return frozenset(names)
 

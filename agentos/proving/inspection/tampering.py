@@ -22,6 +22,7 @@ from agentos.proving.inspection.parsing import (
 RUNNERS = frozenset({"pytest", "_pytest", "pluggy"})
 REPORTERS = frozenset(
     [
+        "agentos_child_lines",
         "agentos_exceptions",
         "agentos_guard",
         "agentos_line_coverage",
@@ -30,6 +31,8 @@ REPORTERS = frozenset(
     ],
 )
 """The modules that are loaded next to the tests."""
+_IN_CHILDREN = "sitecustomize"
+"""The module that is loaded in the processes that tests start."""
 
 _IMPORTERS = frozenset(
     {"import_module", "__import__", "resolve_name", "run_module", "reload"}
@@ -88,7 +91,7 @@ def _findings(
         for name in _modules_named(node, origins):
             if top_name(name) in RUNNERS:
                 yield SourceProblem(line, _runner_reason(name)), True
-            elif top_name(name) in REPORTERS:
+            elif top_name(name) in (*REPORTERS, _IN_CHILDREN):
                 yield SourceProblem(line, _reporter_reason(name)), False
         reason = _access_reason(node, origins)
         if reason:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from string import ascii_letters, digits
 
 from agentos.proving.inspection.assertions import (
+    compares_copies,
     immutable_literal,
     tautology,
     unittest_assertion,
@@ -26,6 +27,7 @@ from agentos.proving.inspection.forbidden_actions import (
     goes_elsewhere,
     is_check,
 )
+from agentos.proving.inspection.marks import conditions
 from agentos.proving.inspection.parsing import (
     TOO_DEEP,
     Function,
@@ -59,8 +61,11 @@ _MOCK_CLAIMS = frozenset(
 )
 
 
+_REMEDY = "assert what the code must do"
 _MOCK_ASSERTIONS = ("assert_called", "assert_any_call", "assert_has_calls")
 
+_COPIES_LIMIT = 10
+"""How many assignments before an assertion are looked at."""
 _PREFIX_LIMIT = 4
 """Maximum number of letters before the number of a scenario."""
 
@@ -86,23 +91,32 @@ class TestInventory:
 
 
 def inspect_tests(
-    text: str, path: str, packages: Collection[str] = (), base_text: str | None = None
+    text: str,
+    path: str,
+    packages: Collection[str] = (),
+    base_text: str | None = None,
+    subjects: Collection[str] = (),
+    known_conditions: Collection[str] = (),
 ) -> TestInventory:
     """Return the tests of a file and everything that makes them worthless.
 
     `packages` are the top-level names of the code under test; without them it is not
-    checked that tests use it. Problems that `base_text`, the previous version, already
-    had are left out.
+    checked that tests use it. `subjects` are words for other things under test:
+    commands, documentation, packaging. Problems that `base_text`, the previous version,
+    already had are left out. `known_conditions` are those under which other tests of
+    the repository are skipped.
     """
+    words = frozenset(subjects)
+    known = conditions(base_text).union(known_conditions)
     module = parse_python(text)
     if isinstance(module, SourceProblem):
         return TestInventory(path, problems=(module,))
     try:
-        found = _inspect(module, path, frozenset(packages))
+        found = _inspect(module, path, frozenset(packages), words, known)
         base = parse_base(base_text)
         if base is None:
             return found
-        before = _inspect(base, path, frozenset(packages))
+        before = _inspect(base, path, frozenset(packages), words, known)
         problems = new_only(found.problems, before.problems)
         return replace(found, problems=tuple(problems))
     except (RecursionError, MemoryError):
@@ -167,22 +181,26 @@ def missing_scenarios(
     return tuple(id for id in ids if plain_id(id) not in found)
 
 
-def _misuses(module: ast.Module, packages: Collection[str]) -> list[SourceProblem]:
-    found = set(forbidden_actions(module))
+def _misuses(
+    module: ast.Module, packages: Collection[str], known: Names = frozenset()
+) -> list[SourceProblem]:
+    found = set(forbidden_actions(module, known))
     is_elsewhere = goes_elsewhere(module)
     found.update(peeking(module, frozenset(packages), is_elsewhere))
     return sorted(found)
 
 
-def _inspect(module: ast.Module, path: str, packages: Names) -> TestInventory:
+def _inspect(
+    module: ast.Module, path: str, packages: Names, subjects: Names, known: Names
+) -> TestInventory:
     tests = collect_tests(module)
     graph = build_graph(module)
     checking = graph.reaching(_has_live_check)
     touching = None
     if packages:
-        touching = graph.reaching(uses_code(module, packages))
+        touching = graph.reaching(uses_code(module, packages, subjects))
     constants = _constants(module)
-    problems = set(_misuses(module, packages))
+    problems = set(_misuses(module, packages, known))
     if not tests:
         problems.add(
             SourceProblem(
@@ -288,6 +306,8 @@ def _worthless_checks(function: Function, outer: Names, name: str) -> Problems:
 
 
 def _reasons(function: Function, constants: Names) -> Iterator[tuple[int, str]]:
+    for line, why in _copies(function):
+        yield line, f"an assertion {why}; {_REMEDY}"
     own_calls = _mock_calls(function)
     for node in ast.walk(function):
         match node:
@@ -311,8 +331,27 @@ def _reasons(function: Function, constants: Names) -> Iterator[tuple[int, str]]:
         if not why and own_calls:
             why = _claim_about_own_call(node, own_calls)
         if why:
-            remedy = "assert what the code must do"
-            yield node.lineno, f"an assertion {why}; {remedy}"
+            yield node.lineno, f"an assertion {why}; {_REMEDY}"
+
+
+def _copies(function: Function) -> Iterator[tuple[int, str]]:
+    """Yield the assertions that compare a value with a copy of itself."""
+    for node in ast.walk(function):
+        body = getattr(node, "body", None)
+        if not isinstance(body, list):
+            continue
+        assigned: list[tuple[str, ast.expr]] = []
+        for statement in body:
+            match statement:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                    assigned.append((name, value))
+                    continue
+                case ast.Assert(test=test):
+                    why = compares_copies(test, assigned[-_COPIES_LIMIT:])
+                    if why:
+                        yield statement.lineno, why
+                    continue
+            assigned = []
 
 
 def _broad_raises(node: ast.Call) -> str:

@@ -23,7 +23,7 @@ from agentos.errors import BadInput
 from agentos.proving.runners.pytest_events import EVENTS, read_run
 from agentos.proving.runners.requests import Invocation, RunnerExit, RunRequest
 from agentos.proving.runners.runs import TestRun
-from agentos.state.files import read_regular, write_new
+from agentos.state.files import read_regular, remove_tree, write_new
 
 INSIDE = Path(__file__).parent / "inside"
 """The folder with the modules that run in the repository's own interpreter, and nothing
@@ -31,6 +31,8 @@ else.
 """
 
 REQUEST = "request.json"
+CHILDREN = "children"
+"""The folder with what the processes that tests start load and write."""
 _CONFIGURATION_LIMIT = 1_000_000
 _SECTIONS = {"tox.ini": "pytest", "setup.cfg": "tool:pytest"}
 
@@ -62,6 +64,8 @@ class PytestRunner:
             (request.results / name).unlink(missing_ok=True)
         body = json.dumps({"key": key.hex(), "files": files}).encode()
         write_new(request.results / REQUEST, body, is_durable=False)
+        if files:
+            _prepare_children(request.results / CHILDREN)
         return Invocation(
             command=self._command(request),
             environ=self._environ(request),
@@ -103,6 +107,15 @@ class PytestRunner:
             "PYTHONNOUSERSITE": "1",
             "PYTHONHASHSEED": "0",
         }
+
+
+def _prepare_children(folder: Path) -> None:
+    """Make the folder from which the processes that tests start record their lines."""
+    remove_tree(folder)
+    folder.mkdir()
+    recorder = INSIDE / "agentos_child_lines.py"
+    module = folder / "sitecustomize.py"
+    module.write_bytes(recorder.read_bytes())
 
 
 def find_configuration(folder: Path) -> Path | None:

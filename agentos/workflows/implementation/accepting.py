@@ -33,7 +33,7 @@ from agentos.proving.inspection import (
 )
 from agentos.workflows.implementation.blueprint import Blueprint
 from agentos.workflows.implementation.existing_tests import Comparison, compare
-from agentos.workflows.implementation.importing import top_level_names
+from agentos.workflows.implementation.importing import command_names, top_level_names
 from agentos.workflows.implementation.rendering import Reader
 from agentos.workflows.implementation.state import Scaffold
 
@@ -111,18 +111,31 @@ def read_tests(answer: str, blueprint: Blueprint, reader: Reader) -> AcceptedCha
 
 
 def inspect_written_tests(
-    files: Mapping[str, str], blueprint: Blueprint, reader: Reader
+    files: Mapping[str, str],
+    blueprint: Blueprint,
+    reader: Reader,
+    known_conditions: Collection[str] = (),
 ) -> AcceptedChanges:
-    """Find the item's tests in its test files, and refuse those that prove nothing."""
+    """Find the item's tests in its test files, and refuse those that prove nothing;
+    `known_conditions` are those under which tests of the repository are skipped.
+    """
     accepted = AcceptedChanges(files=dict(files))
     inventories = []
     packages = top_level_names(blueprint, reader)
+    subjects = blueprint.subjects | command_names(reader)
     for path, text in files.items():
         if not path.endswith(".py"):
             continue
         base = reader.read_base(path)
         if is_pytest_module(path):
-            inventory = inspect_tests(text, path, packages=packages, base_text=base)
+            inventory = inspect_tests(
+                text,
+                path,
+                packages=packages,
+                base_text=base,
+                subjects=subjects,
+                known_conditions=known_conditions,
+            )
             comparison = compare(text, base)
             new = _add_tests(accepted, path, inventory, comparison)
             inventories.append(new)

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePosixPath
 
 from agentos.documents.changes import is_test
-from agentos.documents.lld import check_plan, coverage, parse_lld, status_of
+from agentos.documents.lld import (
+    LldScenario,
+    check_plan,
+    coverage,
+    parse_lld,
+    status_of,
+)
 from agentos.documents.provenance import APPROVED_STATUS, RECORDED_STATUS
 from agentos.documents.repository_paths import plain_path
 from agentos.errors import BadInput
 from agentos.proving.inspection import plain_id
+from agentos.workflows.implementation.kept import PlannedAsKept, read_kept
 
 _BUILT = frozenset({APPROVED_STATUS, RECORDED_STATUS.upper()})
 """Statuses of a design that can be built; the inbox decides whether a recorded approval
 counts.
 """
-_EXISTING_BEHAVIOR = ("regression", "unchanged", "as before")
-"""Words that mark a scenario about existing behavior. Keep them few: the tests of such
-a scenario need not fail before the code is written.
-"""
+_DOCUMENT = re.compile(
+    r"\b(?:(?:README|CHANGELOG|CHANGES|CONTRIBUTING|LICENSE|AUTHORS)(?:\.\w{1,4})?"
+    r"|pyproject\.toml|setup\.cfg|setup\.py|MANIFEST\.in)\b"
+)
+"""Files that a scenario may name without meaning some file of a test's own."""
 _PROSE = frozenset({"", ".md", ".rst", ".adoc", ".txt"})
 
 
@@ -44,13 +53,13 @@ class Blueprint:
     """Ids of the scenarios that need a test, without those that need a person or a live
     service.
     """
-    already_passing: frozenset[str]
-    """Ids of the scenarios about existing behavior, whose tests may pass before the code
-    is written.
-    """
+    kept: PlannedAsKept
+    """What the design says about what must not change."""
     requirements: Mapping[str, str]
     covered_by: Mapping[str, tuple[str, ...]]
     """The scenarios that test each requirement."""
+    subjects: frozenset[str] = frozenset()
+    """Names of documentation and packaging files that the design is about."""
     doubts: tuple[str, ...] = ()
     """Problems in the tables of the design, one line each."""
 
@@ -125,16 +134,11 @@ def read_blueprint(text: str, item: str) -> Blueprint:
             " have it reviewed"
         )
     scenarios: list[str] = []
-    already_passing = set()
     for scenario in lld.scenarios:
         kind = scenario.type.casefold()
         if "manual" in kind or "live" in kind:
             continue
-        id = plain_id(scenario.id)
-        scenarios.append(id)
-        words = f"{scenario.name.casefold()} {kind}"
-        if any(word in words for word in _EXISTING_BEHAVIOR):
-            already_passing.add(id)
+        scenarios.append(plain_id(scenario.id))
     if not scenarios:
         raise BadInput(
             "section 10.1 has no scenario that a test could run; add some and have the"
@@ -154,11 +158,28 @@ def read_blueprint(text: str, item: str) -> Blueprint:
         title=lld.title,
         declared=declared,
         scenarios=tuple(dict.fromkeys(scenarios)),
-        already_passing=frozenset(already_passing),
+        kept=read_kept(lld.requirements, lld.scenarios),
+        subjects=_read_subjects(declared, lld.scenarios),
         requirements=requirements,
         covered_by=covered_by,
         doubts=tuple(finding.text for finding in check_plan(lld)),
     )
+
+
+def _read_subjects(
+    declared: Iterable[str], scenarios: Iterable[LldScenario]
+) -> frozenset[str]:
+    """Return the files other than code that a design declares or its scenarios are
+    about, by the name that tests use for them.
+    """
+    found = set()
+    for path in declared:
+        if not path.endswith(".py") and not is_test(path):
+            found.add(PurePosixPath(path).name)
+    for scenario in scenarios:
+        words = f"{scenario.name} {scenario.input} {scenario.expected}"
+        found.update(_DOCUMENT.findall(words))
+    return frozenset(found)
 
 
 def _read_change(text: str) -> Change:

@@ -235,7 +235,7 @@ async def prove_green(state: ImplementationState, context: BuildContext) -> Upda
             **current,
             "run": proving.as_state(run),
             "refusals": refusals,
-            "feedback": proving.test_feedback(run, refusals),
+            "feedback": proving.test_feedback(run, refusals, state["before"]),
         }
     )
     return {
@@ -275,7 +275,7 @@ async def prove_no_regression(
         return update
     refusals += uncovered
     judged["refusals"] = refusals
-    judged["feedback"] = proving.test_feedback(suite, refusals)
+    judged["feedback"] = proving.test_feedback(suite, refusals, before)
     update["iterations"] = [*earlier, judged]
     return {**update, **_end_if_refused(state, context, judged)}
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
 from agentos.workflows.implementation.blueprint import Blueprint
 from agentos.workflows.implementation.rendering import Reader
+
+_ENTRY_POINT = re.compile(
+    r"""(?<![\w.-])([\w.-]{1,100})["']? {0,9}= {0,9}["']?[A-Za-z_][\w.]{0,200}:[A-Za-z_]"""
+)
 
 
 def planned_modules(blueprint: Blueprint, reader: Reader) -> tuple[str, ...]:
@@ -22,6 +27,15 @@ def top_level_names(blueprint: Blueprint, reader: Reader) -> tuple[str, ...]:
     """Return the top-level packages that a test imports to reach the code."""
     modules = planned_modules(blueprint, reader)
     return tuple(dict.fromkeys(name.partition(".")[0] for name in modules))
+
+
+def command_names(reader: Reader) -> frozenset[str]:
+    """Return the names of the commands that the project declares."""
+    found: set[str] = set()
+    for path in ("pyproject.toml", "setup.cfg", "setup.py"):
+        text = reader.read(path) or ""
+        found.update(_ENTRY_POINT.findall(text))
+    return frozenset(found)
 
 
 def _names(path: str, declared: Collection[str], reader: Reader) -> list[str]:

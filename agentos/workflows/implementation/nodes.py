@@ -32,6 +32,7 @@ async def load(state: ImplementationState, context: BuildContext) -> Update:
     rendering.check_texts(context.workspace, context.blueprint.declared)
     before = await context.workspace.test_base()
     proving.check_base(before)
+    context.observe("noted", proving.say_base(before))
     return {
         "base": base,
         "snapshot": base,
@@ -63,7 +64,7 @@ async def validate(state: ImplementationState, context: BuildContext) -> Update:
             reverted[path] = proving.own_tests(run, scaffold)
     await workspace.restore(current["snapshot"])
     unproven, vacuous = proving.find_vacuous(
-        current["run"], reverted, scaffold, context.blueprint
+        current["run"], reverted, scaffold, proving.find_kept(state, context.blueprint)
     )
     deviations = proving.say_deviations(
         _touched_extras(state, touched),

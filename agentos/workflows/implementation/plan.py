@@ -47,7 +47,7 @@ async def review_plan(state: ImplementationState, context: BuildContext) -> Upda
             1,
             inputs,
             attempt=attempt,
-            schema="verdict",
+            schema="plan_verdict",
         )(said)
 
     judgment = await ask_for_verdict(ask)
@@ -57,6 +57,8 @@ async def review_plan(state: ImplementationState, context: BuildContext) -> Upda
         "plan": verdict_json(verdict),
         "plan_answer": answer.text,
         "reviewer": answer.model,
+        "kept": [entry.scenario for entry in verdict.kept if entry.kept],
+        "changed": [entry.scenario for entry in verdict.kept if not entry.kept],
         **bill(state, *judgment.answers),
         "findings": [
             f"{finding.id} ({finding.tier}): {finding.text}"

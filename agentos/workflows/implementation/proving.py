@@ -3,30 +3,52 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 from typing import Any
 
 from agentos.errors import BadInput
-from agentos.proving.causes import describe_cause
+from agentos.proving.causes import (
+    describe_cause,
+    failures_of,
+    group_by_cause,
+    name_of,
+)
 from agentos.proving.feedback import write_feedback
 from agentos.proving.inspection import plain_id, scenario_of
 from agentos.proving.judging import (
+    Shortfall,
+    UnreachableLines,
+    find_shortfall,
+    judge_claims,
     judge_coverage,
     judge_green,
     judge_red,
     judge_regression,
     judge_reverted,
     score,
+    without_unreachable,
 )
 from agentos.proving.runners.runs import FileCoverage, TestRun
+from agentos.state.terminal_text import clean_text
 from agentos.workflows.implementation.blueprint import Blueprint, Change
 from agentos.workflows.implementation.existing_tests import without_existing
 from agentos.workflows.implementation.importing import planned_modules
+from agentos.workflows.implementation.kept import Kept, decide_kept
 from agentos.workflows.implementation.rendering import Reader
-from agentos.workflows.implementation.state import Iteration, Scaffold
+from agentos.workflows.implementation.state import (
+    ImplementationState,
+    Iteration,
+    Scaffold,
+)
 
+NOTHING_KEPT = Kept()
+_INSTALLED_BY = frozenset({"pyproject.toml", "setup.cfg", "setup.py"})
+_LONGEST_LINE = 600
+_LONGEST_NAME = 2_000
+_MOST_NAMED = 3
+_PAGE = 4_000
 REFUSED = "Nothing of the last answer was written, because of this:"
 
 
@@ -35,14 +57,121 @@ def own_tests(run: TestRun, scaffold: Scaffold) -> TestRun:
     return without_existing(run, scaffold["names"], scaffold.get("earlier", ()))
 
 
+def find_kept(state: ImplementationState, blueprint: Blueprint) -> Kept:
+    """Return what the item must not change, by the design, the reviewer of its plan and
+    the writer of its last tests.
+    """
+    runnable = {}
+    for requirement, scenarios in blueprint.covered_by.items():
+        runnable[requirement] = set(scenarios).intersection(blueprint.scenarios)
+    said: Mapping[str, str] = {}
+    if state["scaffolds"]:
+        said = state["scaffolds"][-1].get("kept", {})
+    return decide_kept(
+        blueprint.kept,
+        runnable,
+        confirmed=state.get("kept", ()),
+        denied=state.get("changed", ()),
+        said=said,
+    )
+
+
 def refuse_red(
-    run: TestRun, scaffold: Scaffold, blueprint: Blueprint, reader: Reader
+    run: TestRun,
+    scaffold: Scaffold,
+    blueprint: Blueprint,
+    reader: Reader,
+    *,
+    kept: Kept = NOTHING_KEPT,
+    before: Mapping[str, Any] | None = None,
 ) -> list[str]:
-    """Return the reasons why the tests do not fail for the missing behavior."""
+    """Return the reasons why the tests do not fail for the missing behavior; `before`
+    is the run of the suite without the item.
+    """
     planned = planned_modules(blueprint, reader)
-    may_pass = _may_pass(scaffold, blueprint)
-    refusals = judge_red(run, scaffold["names"], planned, may_pass)
+    names = scaffold["names"]
+    may_pass = _may_pass(scaffold, kept)
+    base = _read_run(before or {})
+    if not _INSTALLED_BY.isdisjoint(blueprint.declared):
+        # What is missing on the base may be the command or package that is built.
+        base = TestRun()
+    refusals = judge_red(run, names, planned, may_pass, base)
+    if not refusals:
+        claims = _tests_by_requirement(names, blueprint, kept)
+        refusals = judge_claims(run, claims)
     return list(map(str, refusals))
+
+
+def _tests_by_requirement(
+    names: Sequence[str], blueprint: Blueprint, kept: Kept
+) -> dict[str, list[str]]:
+    """Return the tests of each requirement that asks for something new."""
+    by_scenario: dict[str, list[str]] = {}
+    for name in names:
+        scenario = plain_id(scenario_of(name))
+        tests = by_scenario.setdefault(scenario, [])
+        tests.append(name)
+    found = {}
+    for requirement, scenarios in blueprint.covered_by.items():
+        if requirement in kept.requirements:
+            continue
+        found[requirement] = tests = []
+        for scenario in scenarios:
+            tests += by_scenario.get(scenario, ())
+    return found
+
+
+def say_base(run: TestRun) -> str:
+    """Return one line about the suite before anything is changed, for a person."""
+    failing = list(map(name_of, failures_of(run)))
+    if not run.tests and not failing:
+        return "before: the repository has no tests"
+    line = f"before: {len(run.passed)} passed"
+    if not failing:
+        return line
+    verb = "fails" if len(failing) == 1 else "fail"
+    listed = ", ".join(failing[:_MOST_NAMED])
+    line += f", {len(failing)} {verb} already: {listed}"
+    more = len(failing) - _MOST_NAMED
+    if more > 0:
+        line += f" and {more} more"
+    return line
+
+
+def describe_base(run: TestRun) -> str:
+    """Describe the suite before anything is changed for a model, within a page: how
+    much passes, and what fails already, by cause.
+    """
+    failures = failures_of(run)
+    if not run.tests and not failures:
+        return "The repository has no tests yet."
+    lines = [f"{len(run.passed)} tests of the repository pass before any change."]
+    if not failures:
+        return lines[0]
+    lines.append(
+        f"{len(failures)} fail already. They count against nobody, and a new test that"
+        " fails for one of these causes proves nothing:"
+    )
+    for group in group_by_cause(failures):
+        names = ", ".join(group.names)
+        line = f"- {group.description}: {names}"
+        lines.append(line)
+    return _within_a_page(lines)
+
+
+def _within_a_page(lines: Sequence[str]) -> str:
+    """Return the lines as a text of limited size."""
+    kept: list[str] = []
+    room = _PAGE
+    for number, line in enumerate(lines):
+        if len(line) > _LONGEST_LINE:
+            line = f"{line[:_LONGEST_LINE]} [...]"
+        room -= len(line) + 1
+        if room < 0:
+            kept.append(f"[{len(lines) - number} more lines]")
+            break
+        kept.append(line)
+    return clean_text("\n".join(kept)).decode()
 
 
 def check_base(suite: TestRun) -> None:
@@ -81,19 +210,63 @@ def refuse_green(run: TestRun, names: Sequence[str]) -> list[str]:
 
 
 def refuse_coverage(
-    suite: TestRun, measured: Sequence[str], reader: Reader, target: float
+    suite: TestRun,
+    measured: Sequence[str],
+    reader: Reader,
+    target: float,
+    unreachable: Iterable[UnreachableLines] = (),
 ) -> list[str]:
     """Return the lines of the measured files that no test covers, if there are too
     many.
 
-    Lines that the item did not change do not count.
+    Lines that the item did not change do not count, and neither do those of which it
+    is accepted that they cannot be reached here.
     """
     if not suite.is_valid:
         return []
+    coverage = _counted(suite, reader, unreachable)
+    return list(map(str, judge_coverage(coverage, measured, target)))
+
+
+def coverage_shortfall(
+    suite: TestRun,
+    measured: Sequence[str],
+    reader: Reader,
+    target: float,
+    unreachable: Iterable[UnreachableLines] = (),
+) -> Shortfall | None:
+    """Return what the tests lack, for their writer; None if they cover enough."""
+    if not suite.is_valid:
+        return None
+    coverage = _counted(suite, reader, unreachable)
+    return find_shortfall(coverage, measured, target)
+
+
+def show_shortfall(shortfall: Shortfall, reader: Reader) -> str:
+    """Show the lines that no test runs, within a page."""
+    lines = [f"{shortfall}. No test runs these lines:"]
+    for path, file in shortfall.missing.items():
+        lines.append(f"{path}:")
+        text = reader.read(path) or ""
+        source = text.splitlines()
+        for number in file.missing:
+            code = source[number - 1] if number <= len(source) else ""
+            line = f"{number:>5}  {code}"
+            lines.append(line)
+    lines += [f"{path}: could not be measured" for path in shortfall.unmeasured]
+    return _within_a_page(lines)
+
+
+def _counted(
+    suite: TestRun, reader: Reader, unreachable: Iterable[UnreachableLines]
+) -> dict[str, FileCoverage]:
+    """Return the coverage without missing lines that the item left as they were, and
+    without those of which it is accepted that they cannot be reached here.
+    """
     coverage = {}
     for path, file in suite.coverage.items():
         coverage[path] = _without_unchanged_lines(path, file, reader)
-    return list(map(str, judge_coverage(coverage, measured, target)))
+    return without_unreachable(coverage, unreachable)
 
 
 def _without_unchanged_lines(
@@ -124,12 +297,31 @@ def refuse_regression(
     return list(map(str, regression.refusals))
 
 
-def test_feedback(run: TestRun, refusals: Sequence[str]) -> str:
-    """Write the feedback on a run: the reasons first, then the failures."""
+def test_feedback(
+    run: TestRun, refusals: Sequence[str], before: Mapping[str, Any]
+) -> str:
+    """Write the feedback on a run: the reasons that no failure shows, then the failures
+    by cause, at the end those that were there `before`.
+    """
     if not refusals:
         return ""
-    reasons = "\n".join(f"- {refusal}" for refusal in refusals)
-    return f"{reasons}\n\n{write_feedback(run)}"
+    old = set(map(name_of, failures_of(_read_run(before))))
+    shown = set(map(name_of, failures_of(run)))
+    lines = [f"- {reason}" for reason in refusals if not _is_about(reason, shown)]
+    reasons = ""
+    if lines:
+        reasons = f"{_within_a_page(lines)}\n\n"
+    return reasons + write_feedback(run, old=old)
+
+
+def _is_about(reason: str, names: Collection[str]) -> bool:
+    """Tell whether a reason begins with one of the names."""
+    end = reason.find(": ")
+    while end >= 0:
+        if reason[:end] in names:
+            return True
+        end = reason.find(": ", end + 1, _LONGEST_NAME)
+    return False
 
 
 def refusal_feedback(problems: Sequence[str]) -> str:
@@ -201,27 +393,27 @@ def find_vacuous(
     green: Mapping[str, Any],
     reverted: Mapping[str, TestRun],
     scaffold: Scaffold,
-    blueprint: Blueprint,
+    kept: Kept,
 ) -> tuple[list[str], list[str]]:
     """Return the declared files whose change no test notices, and the tests that notice
     no change.
     """
-    may_pass = _may_pass(scaffold, blueprint)
+    may_pass = _may_pass(scaffold, kept)
     refusals, vacuous = judge_reverted(TestRun.from_data(green), reverted, may_pass)
     tests = [f"{name}: passes whichever file is put back" for name in vacuous]
     return list(map(str, refusals)), tests
 
 
-def _may_pass(scaffold: Scaffold, blueprint: Blueprint) -> list[str]:
-    """Return the tests that may pass without the code: those of existing behavior, and
-    existing tests that only got more cases.
+def _may_pass(scaffold: Scaffold, kept: Kept) -> list[str]:
+    """Return the tests that may pass without the code: those of what must not change,
+    and existing tests that only got more cases.
     """
-    names = [
-        name
-        for name in scaffold["names"]
-        if plain_id(scenario_of(name)) in blueprint.already_passing
-    ]
-    return [*names, *scaffold.get("earlier", ())]
+    names = list(scaffold.get("earlier", ()))
+    for name in scaffold["names"]:
+        scenario = plain_id(scenario_of(name))
+        if scenario in kept.scenarios:
+            names.append(name)
+    return names
 
 
 def say_deviations(

@@ -126,7 +126,9 @@ def _judge(context: BuildContext, attempt: talk.Attempt) -> Scaffold:
         text = workspace.read(path)
         if text is not None and text != workspace.read_base(path):
             files[path] = text
-    inspected = accepting.inspect_written_tests(files, context.blueprint, workspace)
+    inspected = accepting.inspect_written_tests(
+        files, context.blueprint, workspace, workspace.skip_conditions()
+    )
     return Scaffold(
         answer=attempt.answer.text,
         author=attempt.answer.model,
@@ -151,7 +153,14 @@ async def prove_red(state: ImplementationState, context: BuildContext) -> Update
     run = await workspace.test(accepting.selection(current))
     run = proving.own_tests(run, current)
     await workspace.restore(state["snapshot"], worthless=stand_ins)
-    problems = proving.refuse_red(run, current, blueprint, workspace)
+    problems = proving.refuse_red(
+        run,
+        current,
+        blueprint,
+        workspace,
+        kept=proving.find_kept(state, blueprint),
+        before=state["before"],
+    )
     judged = Scaffold(**{**current, "problems": problems})
     update: Update = {
         "scaffolds": [*attempts[:-1], judged],

@@ -28,6 +28,10 @@ class Scaffold(TypedDict):
     """The tests that the item adds or changes, as the runner names them."""
     earlier: NotRequired[list[str]]
     """The existing tests of the files, changed or not."""
+    kept: NotRequired[dict[str, str]]
+    """Scenarios of which the test writer says that they must not change, with its
+    reasons.
+    """
     problems: list[str]
     """Why the tests were refused; empty if they were accepted."""
     slips: NotRequired[list[Slip]]
@@ -88,6 +92,10 @@ class ImplementationState(TypedDict):
     """The review of the test plan as JSON."""
     plan_answer: str
     reviewer: str
+    kept: NotRequired[list[str]]
+    """Scenarios of which the plan's reviewer says that they must not change."""
+    changed: NotRequired[list[str]]
+    """Scenarios of which it says that they only sound like it."""
     scaffolds: list[Scaffold]
     snapshot: str
     """The commit to which the next step restores the worktree."""

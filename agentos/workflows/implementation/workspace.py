@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
+from itertools import islice
 from pathlib import Path, PurePosixPath
 
-from agentos.documents.changes import is_test
+from agentos.documents.changes import is_pytest_module, is_test
 from agentos.errors import ItemError
 from agentos.kinds import Kind
 from agentos.proving.environment import (
@@ -21,6 +22,7 @@ from agentos.proving.environment import (
     nearest_tag,
     read_needs,
 )
+from agentos.proving.inspection import conditions
 from agentos.proving.run_tests import TestFolders, run_in_sandbox
 from agentos.proving.runners.registry import has_runner
 from agentos.proving.runners.runs import TestRun
@@ -55,6 +57,8 @@ from agentos.workflows.implementation.baseline import BASELINES, find_or_run
 from agentos.workflows.implementation.blueprint import Blueprint
 from agentos.workflows.implementation.config import BuildConfig
 
+_MOST_TEST_FILES = 200
+"""How many test files are read for the marks that a repository uses."""
 _SETTINGS = frozenset(
     [
         "conftest.py",
@@ -213,6 +217,14 @@ class Workspace:
         if data is None:
             return None
         return data.decode("utf-8", "replace")
+
+    def skip_conditions(self) -> frozenset[str]:
+        """Return the conditions under which the repository's own tests are skipped."""
+        found: set[str] = set()
+        paths = filter(is_pytest_module, self._list(self._worktree.base))
+        for path in islice(paths, _MOST_TEST_FILES):
+            found |= conditions(self.read_base(path))
+        return frozenset(found)
 
     def write(self, files: Mapping[str, str], delete: Iterable[str] = ()) -> None:
         """Write and delete files; no link in the worktree can lead outside of it."""

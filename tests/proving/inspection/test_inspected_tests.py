@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from agentos.proving.inspection import (
     FoundTest,
+    conditions,
     inspect_support,
     inspect_tests,
     missing_scenarios,
@@ -74,6 +75,24 @@ WORTHLESS = {
 }
 
 WORTHLESS |= {
+    "assert cart() == cart()": "with itself",
+    "assert cart(1).total == cart(1).total": "with itself",
+    "x = cart(); assert x == cart()": "with itself",
+    "a = cart(); b = cart(); assert a == b": "with itself",
+    "a = cart(); b = a; assert a == b": "with itself",
+    "before = cart.total; assert cart.total == before": "with itself",
+    "assert not cart() != cart()": "with itself",
+    "assert cart() in [cart()]": "with itself",
+    "assert (x := cart()) == x": "with itself",
+    "assert all(y == y for y in cart())": "with itself",
+    "x = cart(); assert x == x == x": "with itself",
+    "x = cart(); assert x == x or cart(2)": "always true",
+    "assert cart() or not cart()": "opposite",
+    "x = cart(); assert len(x) > -1": "below 0",
+    "x = cart(); assert 0 <= len(x)": "below 0",
+}
+
+WORTHLESS |= {
     "import inspect; assert 'Stands in' not in inspect.getsource(cart)": "reads the text of the code",
     "from inspect import getsourcelines; assert getsourcelines(cart)[0]": "reads the text of the code",
     "import ast, inspect; assert ast.parse(inspect.getsource(cart)).body": "reads the text of the code",
@@ -127,9 +146,57 @@ def test_a_mark_that_keeps_a_test_from_counting_is_named(mark: str) -> None:
     )
 
 
+def test_a_mark_that_the_repository_uses_is_allowed_again() -> None:
+    mark = "@pytest.mark.skipif(not shop.HAS_DISK, reason='x')\n"
+    text = HEAD + mark + function("assert cart() == 1")
+    assert inspect_tests(text, "test_x.py", ["shop"]).problems
+    known = conditions("import pytest\n" + mark + "def test_old(): assert cart()\n")
+    assert not inspect_tests(text, "test_x.py", ["shop"], None, (), known).problems
+    marked_before = text + mark + "def test_020_more():\n    assert cart(2) == 2\n"
+    assert not inspect_tests(marked_before, "test_x.py", ["shop"], text).problems
+
+
+ABOUT_OTHER_THINGS = {
+    "documentation": function(
+        "from pathlib import Path", "assert 'Usage' in Path('README.md').read_text()"
+    ),
+    "a constant": "from pathlib import Path\nREADME = Path(__file__).parents[1] / 'README.md'\n"
+    "def test_010_it():\n    assert 'Usage' in README.read_text()\n",
+    "a command": function(
+        "import subprocess", "assert subprocess.run(['till', '--list']).returncode == 0"
+    ),
+    "a command in a list": "import subprocess\nLIST = ['till', '--list']\ndef test_010_it():\n"
+    "    assert subprocess.run(LIST).returncode == 0\n",
+    "packaging": function(
+        "import tomllib",
+        "from pathlib import Path",
+        "assert tomllib.loads(Path('pyproject.toml').read_text())['project']['license']",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", ABOUT_OTHER_THINGS)
+def test_a_test_of_something_else_that_is_built_is_a_test(kind: str) -> None:
+    text = HEAD + ABOUT_OTHER_THINGS[kind]
+    subjects = ["README.md", "till", "pyproject.toml"]
+    assert inspect_tests(text, "test_x.py", ["shop"], None, subjects).problems == ()
+    (problem,) = inspect_tests(text, "test_x.py", ["shop"]).problems
+    assert "never uses the code" in problem.text
+
+
 HONEST = (
     function("assert cart() == 1"),
-    function("assert cart() == cart()"),
+    function("assert Cart(1) == Cart(1)"),
+    function("assert cart() is cart()"),
+    function("a = cart.load()", "cart.save(a)", "assert cart.load() == a"),
+    function("a = cart.load()", "b = cart.save(a)", "assert cart.load() == a"),
+    function("before = cart.total", "cart.add()", "assert cart.total == before"),
+    function("assert cart(1) == 1 == cart(2)"),
+    function("x = cart()", "assert len(x) >= 1"),
+    "import sys\n@pytest.mark.skipif(sys.platform == 'win32', reason='x')\n"
+    + function("assert cart() == 1"),
+    "import sys\npytestmark = pytest.mark.skipif(sys.version_info < (3, 8), reason='x')\n"
+    + function("assert cart() == 1"),
     function("with pytest.raises(ValueError):", "    cart(-1)"),
     function("with pytest.raises(Exception, match='negative'):", "    cart(-1)"),
     function("expected = 5", "assert cart(2, 3) == expected"),

@@ -119,9 +119,9 @@ def test_what_is_too_much_goes_in_a_fixed_order() -> None:
     diff = f"def test():\n>   assert\n{explanation}\nt.py:2: ValueError"
     run = TestRun(
         (
-            failed("a", diff, "printed a"),
-            failed("b", diff, "printed b"),
-            failed("c", diff, "c", "other"),
+            failed("a", diff, "printed a", "one"),
+            failed("b", diff, "printed b", "two"),
+            failed("c", diff, "c", "three"),
         )
     )
     whole = write_feedback(run)
@@ -135,17 +135,35 @@ def test_what_is_too_much_goes_in_a_fixed_order() -> None:
     assert "printed b" not in without_output
     assert without_output.count("diff 39") == 3
 
-    repeated = write_feedback(run, limit=size - 200)
-    assert "### t.py::b\n[same as t.py::a]" in repeated
-    assert repeated.count("diff 39") == 2
-
-    trimmed = write_feedback(run, limit=size - 700)
+    trimmed = write_feedback(run, limit=size - 600)
     assert trimmed.count("diff 39") == 1
     assert "E   diff 11\n[28 lines left out]\nt.py:2: ValueError" in trimmed
 
     named = write_feedback(run, limit=160)
     assert "###" not in named
-    assert "- t.py::c: ValueError: other" in named
+    assert "- t.py::c: ValueError: three" in named
+
+
+def test_one_cause_is_shown_once_within_a_page_with_all_its_tests() -> None:
+    text = "\n".join(f"    frame {number}" for number in range(2000))
+    run = TestRun(tuple(failed(f"test_{n}", text, "x\n" * 5000) for n in range(15)))
+    feedback = write_feedback(run)
+    assert "- 15 for one cause: ValueError: no\n  - t.py::test_0\n" in feedback
+    assert all(f"  - t.py::test_{number}\n" in feedback for number in range(15))
+    assert feedback.count("### ") == 1
+    assert "frame 1999" in feedback
+    assert len(feedback) < 6_000
+
+
+def test_what_failed_before_is_marked_and_comes_last_without_its_traceback() -> None:
+    run = TestRun((failed("old", "old text"), failed("new", "new text", "", "other")))
+    feedback = write_feedback(run, old={"t.py::old"})
+    new, _, old = feedback.partition("These failed before any change. They are not")
+    assert "- t.py::new: ValueError: other" in new
+    assert "t.py::old" not in new
+    assert "- t.py::old\n" in old
+    assert "old text" not in feedback
+    assert "new text" in feedback
 
 
 def test_refusals_that_no_traceback_shows_are_told() -> None:

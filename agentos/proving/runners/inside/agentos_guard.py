@@ -24,7 +24,8 @@ from _pytest.python import Function
 
 _DECIDING = """
 _pytest.runner _pytest.reports _pytest.raises _pytest.python_api _pytest.approx _pytest.skipping _pytest.unittest
-_pytest.doctest _pytest.assertion.rewrite unittest.case agentos_exceptions agentos_line_coverage agentos_pytest_report
+_pytest.doctest _pytest.assertion.rewrite unittest.case agentos_child_lines agentos_exceptions agentos_line_coverage
+agentos_pytest_report
 """
 _DECIDING_IN_PYTHON = ("Function", "pytest_pyfunc_call")
 _DECIDING_IN_PYTEST = ("raises", "approx", "fail", "warns")

@@ -3,7 +3,8 @@
 Runs inside the interpreter of the repository, with the standard library only. Nothing
 can be excluded: neither a comment nor a configuration file of the repository takes a
 line out of the count. Only imports and names under `if TYPE_CHECKING:` do not count,
-because they are never meant to run. Code that runs in a child process is not seen.
+because they are never meant to run. What runs in processes that the tests start counts
+as well: they write their lines into a folder, which is read at the end.
 """
 
 from __future__ import annotations
@@ -18,20 +19,24 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from agentos_child_lines import FILES, LINES, record_lines  # type: ignore[import-not-found]
+
+_CHILDREN_LIMIT = 64_000_000
+_PAIR_LIMIT = 30
 _STATEMENT = (ast.stmt, ast.ExceptHandler)
 _HARMLESS = (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.Pass)
 _UNREADABLE = (OSError, ValueError, SyntaxError, RecursionError, MemoryError)
 
 # Python 3.8 cannot evaluate these.
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     Switch = Callable[[], None]
     Numbers = set[int]
     """Numbers of lines."""
     Lines = dict[str, list[int]]
     """The lines of each file."""
-    Reader = Callable[[], list[int]]
+    Reader = Callable[[Iterable[int]], list[int]]
 
 
 class Statements:
@@ -142,8 +147,10 @@ class LineCoverage(NamedTuple):
     executed: Callable[[], Lines]
 
 
-def follow_lines(folder: str, files: list[str]) -> LineCoverage:
-    """Read the declared files and prepare to record their lines."""
+def follow_lines(folder: str, files: list[str], children: str) -> LineCoverage:
+    """Read the declared files and prepare to record their lines; `children` is the
+    folder into which the processes that tests start write theirs.
+    """
     statements = {}
     unreadable = {}
     # The lines are in no attribute of any object, and everything that holds them is
@@ -165,10 +172,14 @@ def follow_lines(folder: str, files: list[str]) -> LineCoverage:
             continue
         readers[name] = _make_reader(statements[name], seen)
 
+    read_children = _follow_children(children, list(followers))
+
     def executed() -> Lines:
         found = {}
-        for name, read in readers.items():
-            found[name] = read()
+        elsewhere = read_children()
+        for number, name in enumerate(files):
+            if name in readers:
+                found[name] = readers[name](elsewhere.get(number, ()))
         return found
 
     arm, disarm = _make_tracer(followers)
@@ -179,6 +190,56 @@ def follow_lines(folder: str, files: list[str]) -> LineCoverage:
         disarm=disarm,
         executed=executed,
     )
+
+
+def _follow_children(folder: str, paths: list[str]) -> Callable[[], Any]:
+    """Have the processes that tests start record the lines of some files; return the
+    function that reads them, by the number of the file.
+    """
+    if not paths:
+        return dict
+    listed = "\n".join(paths)
+    Path(folder, FILES).write_text(listed, "utf-8")
+    target = str(Path(folder, LINES))
+    if hasattr(os, "register_at_fork"):
+        # A forked process has no start at which it could load anything.
+        os.register_at_fork(after_in_child=lambda: record_lines(folder))
+    # Looked up now: a test may replace any of them while it runs.
+    open_file = os.open
+    read = os.read
+    close = os.close
+
+    def read_lines() -> Any:
+        try:
+            descriptor = open_file(target, os.O_RDONLY)
+        except OSError:
+            return {}
+        data = b""
+        try:
+            while len(data) < _CHILDREN_LIMIT:
+                more = read(descriptor, 1_000_000)
+                if not more:
+                    break
+                data += more
+        finally:
+            close(descriptor)
+        return _parse_lines(data)
+
+    return read_lines
+
+
+def _parse_lines(data: bytes) -> Any:
+    """Return lines by the number of their file, without what is no pair of numbers."""
+    found: dict[int, Numbers] = {}
+    for entry in set(data.split(b"\n")):
+        numbers = entry.split(b" ")
+        if len(numbers) != 2 or not all(map(bytes.isdigit, numbers)):
+            continue
+        if len(entry) > _PAIR_LIMIT:
+            continue
+        file, line = map(int, numbers)
+        found.setdefault(file, set()).add(line)
+    return found
 
 
 def _reason(error: BaseException) -> str:
@@ -244,9 +305,9 @@ def _make_reader(statements: Statements, seen: Numbers) -> Reader:
     first_line = dict(statements.first_line)
     counted = frozenset(statements.lines)
 
-    def read() -> list[int]:
+    def read(elsewhere: Iterable[int]) -> list[int]:
         # Copied, because another thread may still run.
-        lines = list(seen)
+        lines = [*seen, *elsewhere]
         ran = map(first_line.get, lines)
         return sorted(counted.intersection(ran))
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from agentos_child_lines import FOLDER as CHILDREN  # type: ignore[import-not-found]
 from agentos_exceptions import NAME_LIMIT, Describer, bound_text, cause_of, words_of  # type: ignore[import-not-found]
 from agentos_guard import hide_from_collector, make_guard  # type: ignore[import-not-found]
 from agentos_line_coverage import LineCoverage, follow_lines  # type: ignore[import-not-found]
@@ -282,7 +283,8 @@ def start() -> tuple[Reporter, Any] | None:
     request = json.loads(request_path.read_text("utf-8"))
     request_path.unlink()
     folder = str(Path.cwd())
-    coverage = follow_lines(folder, request["files"])
+    children = str(Path(results, CHILDREN))
+    coverage = follow_lines(folder, request["files"], children)
     key = bytes.fromhex(request["key"])
     add = open_journal(str(Path(results, "events")), key)
     statements = {}

@@ -23,6 +23,7 @@ imported.
 They cannot be in PYTHONPATH, where the interpreter would look for its own modules
 before this file is read.
 """
+RESULTS = "AGENTOS_REPORT_FOLDER"
 _RUNNER = ("pytest", "_pytest", "pluggy")
 """A repository that develops one of these is tested with its own version."""
 _NEVER_UNLOADED = ("agentos_", *_RUNNER)
@@ -32,9 +33,14 @@ class Opening:
     """The hook after those of the reporter: makes the repository importable."""
 
     def __init__(
-        self, own: list[str], others: list[str], loaded_before: set[str]
+        self,
+        own: list[str],
+        others: list[str],
+        loaded_before: set[str],
+        children: list[str],
     ) -> None:
         self.own = own
+        self.children = children
         self.others = others
         self.loaded_before = loaded_before
 
@@ -46,6 +52,8 @@ class Opening:
         # were installed.
         repository, *folders = own
         folders.append(repository)
+        # First, so that what records their lines is loaded before anything else.
+        folders = self.children + folders
         os.environ["PYTHONPATH"] = os.pathsep.join(folders)
         loaded = set(sys.modules)
         loaded -= self.loaded_before
@@ -83,11 +91,13 @@ def main() -> int:
         path += own
     path += others[installed:]
     sys.path[:] = path
+    children = os.path.join(os.environ.get(RESULTS, ""), "children")
+    own_children = filter(os.path.isdir, [children])
     import agentos_pytest_report  # type: ignore[import-not-found]
     import pytest
 
     sys.argv[0] = "pytest"
-    opening = Opening(own, others, loaded_before)
+    opening = Opening(own, others, loaded_before, list(own_children))
     plugins = [agentos_pytest_report, opening]
     code = pytest.main(plugins=plugins)
     return int(code)
