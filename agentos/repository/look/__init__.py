@@ -16,7 +16,12 @@ from agentos.repository.look.recorded import (
     open_commit,
     open_snapshot,
 )
-from agentos.repository.look.snapshot import FileRecord, Snapshot, record_snapshot
+from agentos.repository.look.snapshot import (
+    FileRecord,
+    Snapshot,
+    record_snapshot,
+    snapshot_of_commit,
+)
 
 __all__ = [
     "VERBS",
@@ -30,4 +35,5 @@ __all__ = [
     "open_commit",
     "open_snapshot",
     "record_snapshot",
+    "snapshot_of_commit",
 ]

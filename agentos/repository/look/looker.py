@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from agentos.repository.git.run import Git
 from agentos.repository.look.answers import answer_look
 from agentos.repository.look.asking import Look, parse_looks
 from agentos.repository.look.opening import FileRefused
 from agentos.repository.look.quotes import find_quote
-from agentos.repository.look.recorded import RecordedFiles, open_snapshot
+from agentos.repository.look.recorded import RecordedFiles
 from agentos.repository.look.showing import fit
 from agentos.repository.look.snapshot import Snapshot
 from agentos.state.wording import count
@@ -49,13 +50,19 @@ class Looker:
     """Answers looks at one repository as it was when an item began.
 
     It keeps no account: the same lines, turn and number of spent characters give the
-    same answer, also in another process.
+    same answer, also in another process. With `git`, that is asked for the commit, and
+    nothing that the folder says about a repository is believed.
     """
 
     def __init__(
-        self, repository: Path, snapshot: Snapshot, limits: LookLimits | None = None
+        self,
+        repository: Path,
+        snapshot: Snapshot,
+        limits: LookLimits | None = None,
+        git: Git | None = None,
     ) -> None:
         self._repository = repository
+        self._git = git
         self._snapshot = snapshot
         self._limits = limits or LookLimits()
 
@@ -114,7 +121,7 @@ class Looker:
     @cached_property
     def files(self) -> RecordedFiles:
         """The files of the snapshot."""
-        return open_snapshot(self._repository, self._snapshot)
+        return RecordedFiles(self._repository, self._snapshot, self._git)
 
     def _rows(self, look: Look) -> list[str]:
         if look.problem:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from agentos.gateway.providers import Completion, Message
 from agentos.proving.runners.runs import TestRun
@@ -20,6 +21,7 @@ from agentos.workflows.implementation.workspace import Workspace
 from agentos.workflows.prompts.overrides import Overrides
 
 PLAN, TESTS, CODE = "N1_review_plan", "N2_scaffold", "N4_implement"
+REVISE = "N1_revise_design"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,10 @@ class BuildContext:
     workspace: Workspace
     config: RunConfig
     observe: Observe
+    repository: Path
+    """The user's repository, which the steps only read."""
+    design_path: str
+    """Path of the design in it."""
 
 
 def ask_model(

@@ -10,8 +10,20 @@ from typing import Any
 from langgraph.graph import END, START, StateGraph
 
 from agentos.workflows.engine.steps import Update, as_node
-from agentos.workflows.implementation import coding, nodes, plan, scaffolding
-from agentos.workflows.implementation.context import CODE, PLAN, TESTS, BuildContext
+from agentos.workflows.implementation import (
+    coding,
+    nodes,
+    plan,
+    revising,
+    scaffolding,
+)
+from agentos.workflows.implementation.context import (
+    CODE,
+    PLAN,
+    REVISE,
+    TESTS,
+    BuildContext,
+)
 from agentos.workflows.implementation.state import ImplementationState
 
 Step = Callable[[ImplementationState, BuildContext], Awaitable[Update]]
@@ -25,6 +37,7 @@ FINALIZE = "N8_finalize"
 STEPS: dict[str, Step] = {
     LOAD: nodes.load,
     PLAN: plan.review_plan,
+    REVISE: revising.revise,
     TESTS: scaffolding.scaffold,
     RED: scaffolding.prove_red,
     CODE: coding.implement,
@@ -44,7 +57,12 @@ def build_graph() -> StateGraph[
         builder.add_node(name, as_node(name, step))
     builder.add_edge(START, LOAD)
     builder.add_edge(LOAD, PLAN)
-    builder.add_conditional_edges(PLAN, _unless_decided(TESTS), [TESTS, FINALIZE])
+    builder.add_conditional_edges(
+        PLAN, _or_end(plan.after_review), [TESTS, REVISE, FINALIZE]
+    )
+    builder.add_conditional_edges(
+        REVISE, _or_end(revising.after_revision), [PLAN, REVISE, FINALIZE]
+    )
     builder.add_conditional_edges(
         TESTS, _after_attempt("scaffolds", TESTS, RED), [TESTS, RED, FINALIZE]
     )
@@ -66,9 +84,13 @@ def build_graph() -> StateGraph[
     return builder
 
 
-def _unless_decided(following: str) -> Callable[[ImplementationState], str]:
+def _or_end(
+    find_next: Callable[[ImplementationState], str],
+) -> Callable[[ImplementationState], str]:
+    """Return a router to the step that follows, or to the last one."""
+
     def choose(state: ImplementationState) -> str:
-        return FINALIZE if state["decision"] else following
+        return find_next(state) or FINALIZE
 
     return choose
 

@@ -39,7 +39,13 @@ from agentos.repository.git.reading import (
 from agentos.repository.git.repository import find_repository, read_ref
 from agentos.repository.git.snapshots import SAVED, restore, take
 from agentos.repository.git.worktree import Worktree
-from agentos.repository.look import open_commit
+from agentos.repository.look import (
+    Looker,
+    LookLimits,
+    Snapshot,
+    open_commit,
+    snapshot_of_commit,
+)
 from agentos.state.confinement import ConfinedFolder
 from agentos.state.variables import environment
 from agentos.workflows.engine.flow import Session
@@ -187,6 +193,19 @@ class Workspace:
         context = select_context(files, source)
         self._observe("gathered", context.explanation)
         return context.text
+
+    def snapshot_of_base(self, own_documents: Iterable[str]) -> Snapshot:
+        """Return what the models may look at: the files of the base, without the item's
+        own documents.
+        """
+        own = tuple(sorted(own_documents))
+        return replace(snapshot_of_commit(self._worktree.base), own_documents=own)
+
+    def open_looker(self, snapshot: Snapshot, limits: LookLimits) -> Looker:
+        """Return what answers looks at a snapshot of a commit."""
+        worktree = self._worktree
+        # The `.git` of the folder is never read.
+        return Looker(worktree.path, snapshot, limits, worktree.git())
 
     def read(self, path: str) -> str | None:
         """Return the current text of a file; None if there is none."""
