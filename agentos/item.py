@@ -23,6 +23,8 @@ class State(StrEnum):
     SIMULATED = "simulated"
     """A simulated reviewer approved the draft."""
     INTERRUPTED = "interrupted"
+    REVISED = "revised"
+    """The design that was to be built is revised and approved; the item begins again."""
     FAILED = "failed"
 
 
@@ -102,7 +104,7 @@ class Outcome:
     @property
     def is_decided(self) -> bool:
         """Whether the loop completed, so that there are lineage files to publish."""
-        if self.state in ENDED or self.state is State.SIMULATED:
+        if self.state in ENDED or self.state in (State.SIMULATED, State.REVISED):
             return True
         return self.failure in _WITH_LINEAGE
 

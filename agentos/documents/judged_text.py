@@ -157,6 +157,14 @@ def _last_stamp(document: str) -> slice | None:
     return stamps[-1]
 
 
+def last_stamp(document: str) -> str:
+    """Return the line that names the document's input, empty if it has none."""
+    place = _last_stamp(document)
+    if place is None:
+        return ""
+    return document[place]
+
+
 def is_edited(document: str) -> bool:
     """Tell whether a document is no longer what its verdict was about."""
     stamped = stamped_hash(document)

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 from agentos.documents.findings import (
     Basis,
@@ -28,6 +29,7 @@ from agentos.documents.verdict.model import (
     SourceError,
     Verdict,
 )
+from agentos.documents.verdict.schema import verdict_json
 from agentos.plain_data import from_data, to_data
 
 SCHEMA = 1
@@ -125,6 +127,10 @@ class ReviewRecord:
     by: str
     on: str
     questions: tuple[str, ...] = ()
+    plan: str = ""
+    """The whole verdict as JSON if the review was of the test plan; empty for a review
+    of the document.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +163,26 @@ class Ledger:
     def review_of(self, text: str, source: str) -> ReviewRecord | None:
         """Return the last review of this very text against this very source."""
         for review in reversed(self.reviews):
-            if (review.text, review.source) == (text, source):
+            if not review.plan and (review.text, review.source) == (text, source):
                 return review
         return None
+
+    def plan_review_of(self, text: str, answers: str) -> ReviewRecord | None:
+        """Return the last review of the test plan of this very text, with these very
+        answers of people.
+        """
+        for review in reversed(self.reviews):
+            if review.plan and (review.text, review.source) == (text, answers):
+                return review
+        return None
+
+    def approves_after(self, review: ReviewRecord) -> bool:
+        """Tell whether the text of a review was approved after it."""
+        for later in self.reviews[review.number :]:
+            is_same = later.text == review.text and not later.plan
+            if is_same and later.decision is Decision.APPROVED:
+                return True
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,9 +209,31 @@ def record_review(
 
     `text` and `source` are hashes of what was judged, and against what.
     """
-    number = len(ledger.reviews) + 1
+    ledger = _add_review(ledger, verdict, said, text, source)
+    ledger, verdict = _record_findings(ledger, verdict, said)
+    return _ask(ledger, verdict), verdict
+
+
+def record_plan_review(
+    ledger: Ledger, verdict: Verdict, said: Said, text: str, answers: str
+) -> tuple[Ledger, Verdict]:
+    """Record a review of the test plan of a text; return its verdict with the lasting
+    ids.
+
+    Its questions are asked about the implementation and do not hold up the document.
+    """
+    ledger, verdict = _record_findings(ledger, verdict, said)
+    ledger = _add_review(
+        ledger, verdict, said, text, answers, plan=verdict_json(verdict)
+    )
+    return ledger, verdict
+
+
+def _add_review(
+    ledger: Ledger, verdict: Verdict, said: Said, text: str, source: str, plan: str = ""
+) -> Ledger:
     review = ReviewRecord(
-        number,
+        len(ledger.reviews) + 1,
         text,
         source,
         verdict.decision,
@@ -196,8 +241,15 @@ def record_review(
         said.by,
         said.on,
         verdict.questions,
+        plan,
     )
-    ledger = replace(ledger, reviews=(*ledger.reviews, review))
+    return replace(ledger, reviews=(*ledger.reviews, review))
+
+
+def _record_findings(
+    ledger: Ledger, verdict: Verdict, said: Said
+) -> tuple[Ledger, Verdict]:
+    """Record the new findings and what became of the earlier ones."""
     for earlier in verdict.earlier:
         state = _STATES[earlier.state]
         ledger = _set_state(ledger, earlier.id, state, said, earlier.reason)
@@ -213,7 +265,7 @@ def record_review(
             ledger = _set_state(ledger, id, FindingState.OPEN, said, finding.text)
         taken.add(id)
         findings.append(replace(finding, id=id))
-    return _ask(ledger, verdict), replace(verdict, findings=tuple(findings))
+    return ledger, replace(verdict, findings=tuple(findings))
 
 
 def _open(ledger: Ledger, finding: Finding, said: Said) -> tuple[Ledger, str]:
@@ -391,4 +443,16 @@ def read_ledger_file(text: str) -> LedgerFile:
     data = load_strict(text)
     if not isinstance(data, dict) or data.pop("schema", None) != SCHEMA:
         raise ValueError("not a ledger of findings of this version")
+    _add_missing(data)
     return from_data(LedgerFile, data)
+
+
+def _add_missing(data: dict[str, Any]) -> None:
+    """Add what the reviews of an older file lack: none of them was of a test plan."""
+    ledger = data.get("ledger")
+    reviews = ledger.get("reviews") if isinstance(ledger, dict) else None
+    if not isinstance(reviews, list):
+        return
+    for review in reviews:
+        if isinstance(review, dict):
+            review.setdefault("plan", "")

@@ -119,6 +119,8 @@ def _render_review(review: ReviewRecord) -> str:
         decision = RECORDED_STATUS
     by = _line(review.by)
     summary = _line(review.summary)
+    if review.plan:
+        summary = f"Test plan: {summary}"
     return f"{review.number}. {decision} by {by}, {review.on}: {summary}"
 
 

@@ -54,8 +54,16 @@ class GatewayClient:
         inputs: Mapping[str, str],
         schema: str,
     ) -> Completion:
-        """Send a request and return its completion, or raise `ProviderError`."""
+        """Send a request and return its completion, or raise `ProviderError`.
+
+        The role is one of the item's kind, or that of another kind with its name:
+        `lld.draft`.
+        """
         asker = self._asker
+        purpose = role
+        if "." not in role:
+            purpose = f"{asker.workflow}.{role}"
+        own_role = role.rpartition(".")[2]
         request = Request(
             repository=asker.repository,
             workflow=asker.workflow,
@@ -63,8 +71,8 @@ class GatewayClient:
             node=node,
             round=round,
             attempt=attempt,
-            purpose=f"{asker.workflow}.{role}",
-            model=asker.model_of(role_of(role)),
+            purpose=purpose,
+            model=asker.model_of(role_of(own_role)),
             messages=tuple(messages),
             inputs=dict(inputs),
             schema=schema,

@@ -38,6 +38,20 @@ DOCUMENT_LIMIT = 20_000_000
 
 
 @dataclass(frozen=True, slots=True)
+class Amendment:
+    """What an item changes in the document that it is made from: files that are added to
+    the document's lineage, and a new version of the document.
+    """
+
+    files: Mapping[str, str]
+    """The texts by name; they stand beside the files that are there."""
+    document: str = ""
+    """The new version, empty to leave the document as it is."""
+    ledger: str = ""
+    """Hash of the ledger that it goes on from, empty if there was none."""
+
+
+@dataclass(frozen=True, slots=True)
 class Artifacts:
     """The results of an item: for each of its folders the texts by name, and the finished
     document if there is one.
@@ -49,6 +63,7 @@ class Artifacts:
     """The finished work of an item that builds code."""
     bundle: bytes = b""
     """A git bundle with that commit, empty if the user's repository has it."""
+    amendment: Amendment | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +79,12 @@ class Publication:
     """Suffix of the hidden names: unique to this item in this home, and the same at every
     attempt.
     """
+    amended_folder: str = ""
+    """The lineage folder of the document that the item is made from, to which it may add;
+    empty for items that change no other document.
+    """
+    amended_document: str = ""
+    """Path of that document."""
 
     def prepare(self, artifacts: Artifacts) -> None:
         """Write everything under hidden names, replacing an earlier attempt; raise
@@ -84,7 +105,7 @@ class Publication:
         """Whether there are hidden files to reveal or to remove."""
         if self._has_document:
             return True
-        hidden = map(self._hidden, self.folders)
+        hidden = map(self._hidden, self._places)
         return any(map(os.path.lexists, hidden))
 
     @property
@@ -92,7 +113,31 @@ class Publication:
         """The path to report: the finished document, else the most telling folder."""
         if self._has_document:
             return self.document
+        if self._only_amends:
+            return self.amended_document
         return self.folders[-1]
+
+    @property
+    def _only_amends(self) -> bool:
+        """Whether a new version of the amended document is all that is prepared."""
+        hidden = map(self._hidden, self.folders)
+        if any(map(os.path.lexists, hidden)):
+            return False
+        return self._amends_document
+
+    @property
+    def _amends_document(self) -> bool:
+        if not self.amended_document:
+            return False
+        return os.path.lexists(self._hidden(self.amended_document))
+
+    @property
+    def _places(self) -> tuple[str, ...]:
+        """The folders and files, other than the finished document, that may have hidden
+        counterparts.
+        """
+        amended = (self.amended_folder, self.amended_document)
+        return *self.folders, *filter(None, amended)
 
     @property
     def _targets(self) -> tuple[str, ...]:
@@ -112,6 +157,10 @@ class Publication:
             return
         for folder in self.folders:
             remove_tree(self._hidden(folder))
+        if self.amended_folder:
+            remove_tree(self._hidden(self.amended_folder))
+        if self._amends_document:
+            os.unlink(self._hidden(self.amended_document))
         if self._has_document:
             os.unlink(self._hidden(self.document))
 
@@ -146,6 +195,9 @@ class Publication:
             self._reveal_folder(folder, kept)
         if self.document:
             self._reveal_document(result, kept_folders[0])
+        # The lineage first: who sees the new version finds what was said of it.
+        self._reveal_additions()
+        self._reveal_new_version()
         if not superseded:
             return
         # After a power loss an old document must not pass for the new one, so these
@@ -165,6 +217,50 @@ class Publication:
             self._make_parent(kept)
             os.rename(target, kept)
         os.rename(hidden, target)
+
+    def _reveal_additions(self) -> None:
+        """Move the added files to those that are there."""
+        if not self.amended_folder:
+            return
+        hidden = self._hidden(self.amended_folder)
+        if not os.path.lexists(hidden):
+            return
+        target = self._target(self.amended_folder)
+        self._make_parent(f"{target}/added")
+        for name in sorted(os.listdir(hidden)):
+            os.replace(f"{hidden}/{name}", f"{target}/{name}")
+        sync_directory(target)
+        os.rmdir(hidden)
+
+    def _reveal_new_version(self) -> None:
+        """Put the new version of the amended document in the place of the present
+        one, which is kept.
+        """
+        if not self._amends_document:
+            return
+        hidden = self._hidden(self.amended_document)
+        target = self._target(self.amended_document)
+        if os.path.lexists(target):
+            self._keep_version(target)
+        os.replace(hidden, target)
+        sync_directory(os.path.dirname(target))
+
+    def _keep_version(self, target: str) -> None:
+        """Keep the bytes of an amended document, once; a kill may come after it."""
+        old = read_regular(target, DOCUMENT_LIMIT)
+        lineage = self.amended_folder.rpartition("/")[2]
+        name = os.path.basename(target)
+        number = 1
+        while True:
+            folder = self._target(f"{SUPERSEDED}/{lineage}-{number}")
+            kept = f"{folder}/{name}"
+            if not os.path.lexists(folder):
+                break
+            if os.path.isfile(kept) and read_regular(kept, DOCUMENT_LIMIT) == old:
+                return
+            number += 1
+        self._make_parent(kept)
+        write_atomically(kept, old, mode=SHARED_FILE)
 
     def _reveal_document(self, result: str, kept: str) -> None:
         if result != self.document:
@@ -192,7 +288,8 @@ class Publication:
     def _check(self, artifacts: Artifacts) -> None:
         """Refuse names that lead elsewhere: the worker chose them."""
         given = len(artifacts.files)
-        if given != len(self.folders):
+        only_amends = not given and artifacts.amendment is not None
+        if given != len(self.folders) and not only_amends:
             raise BadInput(
                 f"the results have files for {given} folders, and the item has"
                 f" {len(self.folders)}; run again"
@@ -202,7 +299,15 @@ class Publication:
                 "the results have a document, and the item has no place for one; run"
                 " again"
             )
-        for texts in artifacts.files:
+        given_names = [*artifacts.files]
+        if artifacts.amendment is not None:
+            if not self.amended_folder:
+                raise BadInput(
+                    "the results amend a document, and the item is made from none; run"
+                    " again"
+                )
+            given_names.append(artifacts.amendment.files)
+        for texts in given_names:
             for name in texts:
                 why = check_path(name)
                 if "/" in name:
@@ -215,7 +320,11 @@ class Publication:
     def _prepare(self, artifacts: Artifacts) -> None:
         written = []
         folders = []
-        for place, texts in zip(self.folders, artifacts.files, strict=True):
+        filled = dict(zip(self.folders, artifacts.files, strict=False))
+        amendment = artifacts.amendment
+        if amendment is not None:
+            filled[self.amended_folder] = amendment.files
+        for place, texts in filled.items():
             folder = self._hidden(place)
             self._make_parent(folder)
             os.mkdir(folder)
@@ -229,6 +338,11 @@ class Publication:
             self._make_parent(document)
             folders.append(os.path.dirname(document))
             written.append(_write(document, artifacts.document))
+        if amendment is not None and amendment.document:
+            document = self._hidden(self.amended_document)
+            self._make_parent(document)
+            folders.append(os.path.dirname(document))
+            written.append(_write(document, amendment.document))
         # Synced when all are written: the file system then commits them together, which
         # costs the coordinator less.
         for path in written:

@@ -23,6 +23,7 @@ from agentos.item import Failure, Item, Outcome, State, failed
 from agentos.repository.completion import is_complete
 from agentos.repository.git.delivery import deliver
 from agentos.repository.publish import Artifacts
+from agentos.run.amending import DesignClaim, DesignInUse
 from agentos.run.console import Console
 from agentos.run.recovery import publication_of, recover
 from agentos.run.report.audit import Audit
@@ -120,6 +121,7 @@ class _ItemRun:
         self._paths = paths
         self._publication = publication_of(item, paths, run.options.repository)
         self._log = log_path(str(run.folder), item)
+        self._design = DesignClaim(run.preview, item, run.options)
         self._attempts = 0
         self._digest = ""
         self._artefact = ""
@@ -142,14 +144,45 @@ class _ItemRun:
             outcome = self._conclude(_fail(error), seconds)
             return self._to_row(outcome, seconds)
         with closing(audit):
-            outcome = self._run_from(source, earlier, audit)
+            outcome = self._run_once(source, earlier, audit, started)
+            if outcome.state is State.REVISED:
+                outcome = self._begin_again(outcome, audit, started)
             seconds = time.monotonic() - started
-            outcome = self._conclude(outcome, seconds)
             details = outcome.to_json()
             details["attempts"] = self._attempts
             details["seconds"] = round(seconds, 3)
             audit.record("ended", details)
         return self._to_row(outcome, seconds)
+
+    def _run_once(
+        self,
+        source: Source,
+        earlier: ItemRecord | None,
+        audit: Audit,
+        started: float,
+    ) -> Outcome:
+        """Run the worker, and publish and record its result."""
+        try:
+            outcome = self._run_from(source, earlier, audit)
+            seconds = time.monotonic() - started
+            return self._conclude(outcome, seconds)
+        finally:
+            self._design.release()
+
+    def _begin_again(self, outcome: Outcome, audit: Audit, started: float) -> Outcome:
+        """Build the design that the item has revised."""
+        if self._run.stopping.is_set() or self._run.workers.is_abandoned:
+            return outcome
+        console = self._run.console
+        console.tell(self._item.label, "beginning again with the revised design")
+        self._attempts = 0
+        try:
+            source = self._run.preview.inbox.load(self._item)
+            earlier = read_record(self._paths.record)
+        except (OSError, BadInput) as error:
+            return self._conclude(_fail(error), time.monotonic() - started)
+        self._digest = source.digest
+        return self._run_once(source, earlier, audit, started)
 
     def _is_complete(self, record: ItemRecord | None) -> bool:
         options = self._run.options
@@ -232,6 +265,7 @@ class _ItemRun:
         try:
             if artifacts is None:
                 raise OSError("the worker sent no results; run again")
+            artifacts = self._claim_design(artifacts)
             self._publication.prepare(artifacts)
             # Before the record, and again if a kill comes between them.
             if outcome.state is State.IMPLEMENTED:
@@ -239,6 +273,31 @@ class _ItemRun:
         except (OSError, ItemError) as error:
             return _fail(error)
         return outcome
+
+    def _claim_design(self, artifacts: Artifacts) -> Artifacts:
+        """Lock the design that the results amend; return the results without what can
+        be done without, if the design is in use or has changed.
+        """
+        amendment = artifacts.amendment
+        if amendment is None:
+            return artifacts
+        refusal = self._design.claim(amendment)
+        if not refusal and amendment.document:
+            is_same = self._run.preview.inbox.digest(self._item) == self._digest
+            if not is_same:
+                refusal = f"{self._item.source} was changed meanwhile"
+        if not refusal:
+            return artifacts
+        if amendment.document or not artifacts.files:
+            if not self._design.is_locked_elsewhere:
+                # What the item began with is no longer there.
+                discard(self._paths.checkpoint)
+            raise DesignInUse(f"{refusal}; run again")
+        self._run.console.tell(
+            self._item.label,
+            f"{refusal}: what the plan review found is not added to its findings",
+        )
+        return replace(artifacts, amendment=None)
 
     def _deliver(self, artifacts: Artifacts) -> None:
         """Put the commits of an implemented item on its branch; raise if they are not
@@ -264,7 +323,7 @@ class _ItemRun:
         release_slot = self._run.slot_release()
 
         def note(events: Sequence[Event]) -> None:
-            if any(event["event"] == DECIDED for event in events):
+            if any(map(_is_last, events)):
                 release_slot()
             audit.record_all(events)
             for event in events:
@@ -386,6 +445,11 @@ class _ItemRun:
             outcome, self._artefact, took, is_recorded=is_recorded
         )
         self._run.console.tell(self._item.label, message, important=is_failed)
+
+
+def _is_last(event: Event) -> bool:
+    """Tell whether only publishing is left to do after an event."""
+    return event["event"] == DECIDED and event.get("state") != State.REVISED
 
 
 def _judge(exit: Exit) -> Outcome:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from agentos.errors import BadInput
 from agentos.item import Item
+from agentos.kinds import Kind
 from agentos.repository.paths import document_path, lineage_folders
 from agentos.repository.publish import Publication
 from agentos.state import locks, scratch
@@ -21,10 +22,18 @@ def publication_of(item: Item, paths: ItemPaths, repository: Path) -> Publicatio
     # The path of the checkpoint is unique to the item, the repository and the home.
     digest = hashlib.sha256(os.fsencode(paths.checkpoint)).hexdigest()
     folders = lineage_folders(item.kind, item.id)
-    document = ""
     if not item.kind.record.builds:
         document = document_path(item.kind, item.id)
-    return Publication(str(repository), folders, document, digest[:16])
+        return Publication(str(repository), folders, document, digest[:16])
+    (amended, *_) = lineage_folders(Kind.LLD, item.id)
+    return Publication(
+        str(repository),
+        folders,
+        "",
+        digest[:16],
+        amended_folder=amended,
+        amended_document=document_path(Kind.LLD, item.id),
+    )
 
 
 def recover(publication: Publication, paths: ItemPaths) -> ItemRecord | None:

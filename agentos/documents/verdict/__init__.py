@@ -24,6 +24,7 @@ from agentos.documents.verdict.objects import find_object, looks_of_reviewer
 from agentos.documents.verdict.reading import read_verdict
 from agentos.documents.verdict.rendering import render_verdict
 from agentos.documents.verdict.schema import (
+    LOOK_OR_PLAN_VERDICT_SCHEMA,
     LOOK_OR_VERDICT_SCHEMA,
     PLAN_VERDICT_SCHEMA,
     VERDICT_SCHEMA,
@@ -32,6 +33,7 @@ from agentos.documents.verdict.schema import (
 )
 
 __all__ = [
+    "LOOK_OR_PLAN_VERDICT_SCHEMA",
     "LOOK_OR_VERDICT_SCHEMA",
     "MAX_ENTRIES",
     "MAX_TEXT",

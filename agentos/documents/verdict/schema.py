@@ -104,6 +104,11 @@ LOOK_OR_VERDICT_SCHEMA: dict[str, Any] = _object_schema(
 """A reviewer asks for lines of the repository, or gives its verdict; the other is
 null.
 """
+LOOK_OR_PLAN_VERDICT_SCHEMA: dict[str, Any] = _object_schema(
+    look=_nullable(_list_schema(_TEXT)),
+    verdict=_nullable(PLAN_VERDICT_SCHEMA),
+)
+"""The same for the reviewer of a test plan."""
 
 
 def parse_verdict(text: str) -> Verdict:

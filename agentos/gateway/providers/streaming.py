@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from agentos.documents.verdict import (
+    LOOK_OR_PLAN_VERDICT_SCHEMA,
     LOOK_OR_VERDICT_SCHEMA,
     PLAN_VERDICT_SCHEMA,
     VERDICT_SCHEMA,
@@ -56,6 +57,7 @@ _MOST_TOKENS = 10**12
 _SCHEMAS: Mapping[str, dict[str, Any]] = {
     "verdict": VERDICT_SCHEMA,
     "plan_verdict": PLAN_VERDICT_SCHEMA,
+    "look_or_plan_verdict": LOOK_OR_PLAN_VERDICT_SCHEMA,
     "look_or_verdict": LOOK_OR_VERDICT_SCHEMA,
 }
 

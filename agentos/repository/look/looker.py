@@ -50,7 +50,8 @@ class Looker:
     """Answers looks at one repository as it was when an item began.
 
     It keeps no account: the same lines, turn and number of spent characters give the
-    same answer, also in another process.
+    same answer, also in another process. With `git`, that is asked for the commit, and
+    nothing that the folder says about a repository is believed.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class Looker:
         git: Git | None = None,
     ) -> None:
         self._repository = repository
+        self._git = git
         self._snapshot = snapshot
         self._limits = limits or LookLimits()
         self._git = git

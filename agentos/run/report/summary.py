@@ -36,6 +36,7 @@ _WORDS = {
     State.SIMULATED: "simulated",
     State.NEEDS_REVISION: "need revision",
     State.NEEDS_DISCUSSION: "need discussion",
+    State.REVISED: "design revised",
     State.INTERRUPTED: "interrupted",
     LOCKED: "locked by another run",
     COMPLETE: "completed by another run",

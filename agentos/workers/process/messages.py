@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from agentos.errors import BadInput
 from agentos.item import Outcome
 from agentos.plain_data import from_data, to_data
-from agentos.repository.publish import Artifacts
+from agentos.repository.publish import Amendment, Artifacts
 from agentos.workers.process.channel import Message
 from agentos.workflows.engine.assignment import Assignment
 
@@ -41,7 +41,10 @@ def artifacts_to_message(artifacts: Artifacts | None) -> Message:
         "files": artifacts.files,
         "document": artifacts.document,
         "commit": artifacts.commit,
+        "amendment": None,
     }
+    if artifacts.amendment is not None:
+        texts["amendment"] = asdict(artifacts.amendment)
     return {"artifacts": texts, "blobs": [artifacts.bundle]}
 
 
@@ -79,7 +82,17 @@ def _read_artifacts(message: Message) -> Artifacts | None:
         _read_text(texts["document"]),
         _read_text(texts["commit"]),
         message["blobs"][0],
+        _read_amendment(texts["amendment"]),
     )
+
+
+def _read_amendment(data: Any) -> Amendment | None:
+    if data is None:
+        return None
+    files = {}
+    for name, text in data["files"].items():
+        files[name] = _read_text(text)
+    return Amendment(files, _read_text(data["document"]), _read_text(data["ledger"]))
 
 
 def _read_text(value: Any) -> str:

@@ -54,12 +54,7 @@ def artifacts_of(kind: DraftingKind, state: DraftingState) -> Artifacts:
     """Return the lineage files, and the document if there is one."""
     files = [(kind.source, state["source"])]
     for number, round in enumerate(state["rounds"], start=1):
-        files.append(("draft", round["draft"]))
-        if round["problems"]:
-            files.append(("validation", _render_problems(round)))
-        if round["verdict"]:
-            title = f"{state['item']}, round {number}"
-            files.append(("verdict", _render_review(round, title)))
+        files += files_of_round(round, f"{state['item']}, round {number}")
     ledger = ledger_of(state)
     best = deciding_round(state["rounds"], state["decision"])
     if state["final"]:
@@ -78,6 +73,16 @@ def artifacts_of(kind: DraftingKind, state: DraftingState) -> Artifacts:
     stored = LedgerFile(ledger, source_hash(bare), kept)
     lineage[LEDGER_FILE] = stored.to_json()
     return Artifacts(files=[lineage], document=state["final"])
+
+
+def files_of_round(round: RoundState, title: str) -> list[tuple[str, str]]:
+    """Return the files of one round by name: the draft, its check and its review."""
+    files = [("draft", round["draft"])]
+    if round["problems"]:
+        files.append(("validation", _render_problems(round)))
+    if round["verdict"]:
+        files.append(("verdict", _render_review(round, title)))
+    return files
 
 
 def _render_review(round: RoundState, title: str) -> str:

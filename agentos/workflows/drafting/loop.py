@@ -58,6 +58,15 @@ def latest_review(rounds: Rounds) -> RoundState | None:
     return None
 
 
+def latest_verdict(rounds: Rounds) -> str:
+    """Return the last verdict on a draft or on its test plan; empty if there is none."""
+    for round in reversed(rounds):
+        stored = round.get("plan") or round["verdict"]
+        if stored:
+            return stored
+    return ""
+
+
 def basis_of(rounds: Rounds) -> RoundState | None:
     """Return the round that the next draft revises: the last one that lost nothing.
 

@@ -5,6 +5,7 @@ Both are files of the repository, so that a colleague's clone has them too.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -79,6 +80,28 @@ def begin_anew(memory: Memory, today: str) -> Memory:
     ledger = drop_questions(ledger)
     reviews = [replace(review, text="") for review in ledger.reviews]
     return Memory(replace(ledger, reviews=tuple(reviews)))
+
+
+def read_source(repository: Path, kind: Kind, item: str) -> str:
+    """Return the source that a document was drafted from, as its lineage keeps it; empty
+    if it is not kept.
+    """
+    (folder, *_) = lineage_folders(kind, item)
+    return _read(repository, f"{folder}/001-{kind.record.source}.md")
+
+
+def ledger_hash(repository: Path, kind: Kind, item: str) -> str:
+    """Return the hash of a document's ledger as it is now, empty if there is none."""
+    (folder, *_) = lineage_folders(kind, item)
+    text = _read(repository, f"{folder}/{LEDGER_FILE}")
+    if not text:
+        return ""
+    return hash_ledger(text)
+
+
+def hash_ledger(text: str) -> str:
+    """Return the hash of the text of a ledger."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def read_ledger(repository: Path, kind: Kind, item: str) -> LedgerFile | None:

@@ -11,7 +11,7 @@ from agentos.documents.findings import Basis, Finding, Quote
 from agentos.documents.judged_text import without_log
 from agentos.documents.ledger import WRITER, Change, Ledger, LedgerEntry, ReviewRecord
 from agentos.documents.verdict import Verdict, parse_verdict
-from agentos.workflows.drafting.loop import findings_of, latest_review
+from agentos.workflows.drafting.loop import findings_of, latest_verdict
 from agentos.workflows.drafting.state import RoundState
 
 _MOST_DIFF_LINES = 4_000
@@ -31,9 +31,8 @@ def show_reasons(rounds: Sequence[RoundState], ledger: Ledger) -> str:
         review = _show_review(last)
         parts.append(review)
     parts += _show_open(ledger)
-    reviewed = latest_review(rounds)
-    if reviewed is not None:
-        stored = reviewed["verdict"]
+    stored = latest_verdict(rounds)
+    if stored:
         verdict = parse_verdict(stored)
         parts += _show_coverage(verdict)
         parts += _show_settled(verdict)
@@ -47,6 +46,8 @@ def show_reasons(rounds: Sequence[RoundState], ledger: Ledger) -> str:
 
 def _show_review(review: ReviewRecord) -> str:
     head = f"Review {review.number} ({review.decision})"
+    if review.plan:
+        head = f"Review {review.number}, of the test plan ({review.decision})"
     return f"{head}: {review.summary}"
 
 

@@ -30,6 +30,8 @@ class RoundState(TypedDict):
     """What the writer says it did about the findings."""
     looked: NotRequired[list[str]]
     """What writer and reviewer looked at, a line each."""
+    plan: NotRequired[str]
+    """The review of its test plan as JSON, if there was one."""
     open: NotRequired[list[str]]
     """The ids of the findings that hold up an approval after this round's review."""
 

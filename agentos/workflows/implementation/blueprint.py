@@ -116,11 +116,14 @@ class Blueprint:
         ]
 
 
-def read_blueprint(text: str, item: str) -> Blueprint:
-    """Read an approved design, or raise `BadInput` that says what is missing."""
+def read_blueprint(text: str, item: str, *, is_draft: bool = False) -> Blueprint:
+    """Read an approved design, or raise `BadInput` that says what is missing.
+
+    A draft that is yet to be approved may have any status.
+    """
     lld = parse_lld(text)
     status = status_of(lld) or "nothing"
-    if status.upper() not in _BUILT:
+    if not is_draft and status.upper() not in _BUILT:
         raise BadInput(
             f"its status is {status}, only approved designs are built; run lld-workflow"
             f" --ids {item} first"

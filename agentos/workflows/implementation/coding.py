@@ -153,6 +153,7 @@ def _begin(
         "material": state["material"],
         "looking": describe_looking("coder", looker),
         "declared": rendering.list_declared(blueprint),
+        "suite": proving.describe_base(state["before"]),
         "tests": rendering.show_new_tests(workspace, state["scaffolds"][-1]["tests"]),
         "files": rendering.show_changed(workspace, blueprint.sources),
         "feedback": proving.feedback_for_next(state["iterations"], state["before"]),

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from agentos.gateway.providers import Completion, Message
 from agentos.proving.runners.runs import TestRun
@@ -23,6 +24,7 @@ from agentos.workflows.looking import AskTurn
 from agentos.workflows.prompts.overrides import Overrides
 
 PLAN = "N1_review_plan"
+REVISE = "N1_revise_design"
 TESTS = "N2_scaffold"
 CODE = "N4_implement"
 CONTEST = "N4_rule_on_tests"
@@ -39,6 +41,10 @@ class BuildContext:
     workspace: Workspace
     config: RunConfig
     observe: Observe
+    repository: Path
+    """The user's repository, which the steps only read."""
+    design_path: str
+    """Path of the design in it."""
 
     def looker(self, commit: str) -> Looker | None:
         """Return what answers looks at the item's files as of a commit; None if nobody

@@ -17,6 +17,7 @@ from agentos.workflows.implementation.blueprint import read_blueprint
 from agentos.workflows.implementation.context import CODE, BuildContext
 from agentos.workflows.implementation.graph import build_graph
 from agentos.workflows.implementation.reports import artifacts_of
+from agentos.workflows.implementation.revising import MOST_REVISIONS, amendment_of
 from agentos.workflows.implementation.scaffolding import SCAFFOLD_ATTEMPTS
 from agentos.workflows.implementation.state import ImplementationState, initial_state
 from agentos.workflows.implementation.workspace import Workspace
@@ -55,7 +56,8 @@ class Implementation:
 
     def most_steps(self, assignment: Assignment) -> int:
         """Return an upper bound on the steps of all attempts."""
-        return 30 + 8 * SCAFFOLD_ATTEMPTS + 6 * assignment.config.max_iterations
+        attempts = 8 * SCAFFOLD_ATTEMPTS + 6 * assignment.config.max_iterations
+        return 30 + 2 * MOST_REVISIONS + attempts
 
     def context(
         self,
@@ -75,6 +77,8 @@ class Implementation:
             workspace=Workspace(session, assignment.build, blueprint),
             config=assignment.config,
             observe=session.observe,
+            repository=repository,
+            design_path=assignment.item.source,
         )
 
     def find_loss(self, state: ImplementationState, context: BuildContext) -> str:
@@ -130,7 +134,11 @@ class Implementation:
 
     def artifacts(self, state: ImplementationState, context: BuildContext) -> Artifacts:
         """Return the lineage files, the reports and the commits."""
-        artifacts = artifacts_of(state)
+        amendment = amendment_of(state, context.repository)
+        if state["decision"] == State.REVISED:
+            # The item begins again on the revised design; it has no results yet.
+            return Artifacts(files=(), amendment=amendment)
+        artifacts = replace(artifacts_of(state), amendment=amendment)
         commit = state["commit"]
         if not commit:
             return artifacts

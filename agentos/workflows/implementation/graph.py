@@ -15,6 +15,7 @@ from agentos.workflows.implementation import (
     contesting,
     nodes,
     plan,
+    revising,
     scaffolding,
 )
 from agentos.workflows.implementation.context import (
@@ -22,6 +23,7 @@ from agentos.workflows.implementation.context import (
     CONTEST,
     PLAN,
     REVIEW,
+    REVISE,
     TESTS,
     BuildContext,
 )
@@ -38,6 +40,7 @@ FINALIZE = "N8_finalize"
 STEPS: dict[str, Step] = {
     LOAD: nodes.load,
     PLAN: plan.review_plan,
+    REVISE: revising.revise,
     TESTS: scaffolding.scaffold,
     RED: scaffolding.prove_red,
     CODE: coding.implement,
@@ -67,7 +70,11 @@ def build_graph() -> StateGraph[
 
 
 def _after_plan(state: ImplementationState) -> str:
-    return FINALIZE if state["decision"] else TESTS
+    return plan.after_review(state) or FINALIZE
+
+
+def _after_revision(state: ImplementationState) -> str:
+    return revising.after_revision(state) or FINALIZE
 
 
 def _after_tests(state: ImplementationState) -> str:
@@ -129,6 +136,7 @@ def _again_or(following: str, state: ImplementationState) -> str:
 
 ROUTES: dict[str, Callable[[ImplementationState], str]] = {
     PLAN: _after_plan,
+    REVISE: _after_revision,
     TESTS: _after_tests,
     RED: _after_red,
     CODE: _after_code,

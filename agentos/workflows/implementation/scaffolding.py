@@ -97,6 +97,8 @@ def _begin(
         "looking": describe_looking("coder", looker),
         "files": rendering.list_files(workspace, blueprint.declared),
         "test_files": "\n".join(blueprint.tests),
+        "remarks": "\n".join(state.get("plan_findings", ())),
+        "suite": proving.describe_base(state["before"]),
     }
 
 

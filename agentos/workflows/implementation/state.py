@@ -7,7 +7,10 @@ that the state names. A resumed step first restores the worktree to that snapsho
 
 from __future__ import annotations
 
-from typing import Any, NotRequired, TypedDict
+from collections.abc import Mapping
+from typing import Any, NotRequired, TypedDict, cast
+
+from agentos.workflows.drafting.state import DraftingState
 
 
 class Slip(TypedDict):
@@ -96,6 +99,16 @@ class ImplementationState(TypedDict):
     """Scenarios of which the plan's reviewer says that they must not change."""
     changed: NotRequired[list[str]]
     """Scenarios of which it says that they only sound like it."""
+    plan_findings: list[str]
+    """Open findings that whoever writes the tests has to know, a line each."""
+    ledger: NotRequired[dict[str, Any]]
+    """The findings and reviews of the design."""
+    ledger_file: NotRequired[dict[str, Any]]
+    """The file of the ledger as it was when the item first needed it."""
+    ledger_hash: NotRequired[str]
+    """Hash of that file, empty if there was none."""
+    design: NotRequired[DraftingState]
+    """The revision of the design, if its test plan was sent back."""
     scaffolds: list[Scaffold]
     snapshot: str
     """The commit to which the next step restores the worktree."""
@@ -157,6 +170,13 @@ class ImplementationState(TypedDict):
     """
 
 
+def joined(
+    state: ImplementationState, update: Mapping[str, Any]
+) -> ImplementationState:
+    """Return the state after an update."""
+    return cast("ImplementationState", {**state, **update})
+
+
 def initial_state(
     item: str, source: str, began: int, stamp: str
 ) -> ImplementationState:
@@ -170,6 +190,7 @@ def initial_state(
         plan="",
         plan_answer="",
         reviewer="",
+        plan_findings=[],
         scaffolds=[],
         snapshot="",
         red={},

@@ -46,6 +46,7 @@ from agentos.repository.git.worktree import Worktree
 from agentos.repository.look import (
     Looker,
     LookLimits,
+    Snapshot,
     open_commit,
     snapshot_of_commit,
 )
@@ -206,6 +207,19 @@ class Workspace:
         self._observe("gathered", context.explanation)
         return context.text
 
+    def snapshot_of_base(self, own_documents: Iterable[str]) -> Snapshot:
+        """Return what the models may look at: the files of the base, without the item's
+        own documents.
+        """
+        own = tuple(sorted(own_documents))
+        return replace(snapshot_of_commit(self._worktree.base), own_documents=own)
+
+    def open_looker(self, snapshot: Snapshot, limits: LookLimits) -> Looker:
+        """Return what answers looks at a snapshot of a commit."""
+        worktree = self._worktree
+        # The `.git` of the folder is never read.
+        return Looker(worktree.path, snapshot, limits, worktree.git())
+
     def read(self, path: str) -> str | None:
         """Return the current text of a file; None if there is none."""
         with ConfinedFolder(self._worktree.path) as folder:
@@ -287,15 +301,15 @@ class Workspace:
         return f"{text[:LONGEST_DIFF]}\n[{left:,} more characters; look at the files]"
 
     def looker(self, commit: str, limits: LookLimits) -> Looker:
-        """Return what answers looks at the files of a commit."""
-        snapshot = snapshot_of_commit(commit)
+        """Return what answers looks at the files of a commit, without the item's own
+        documents.
+        """
         own = [self._session.assignment.item.source]
         for kind in (Kind.LLD, Kind.IMPLEMENTATION):
             own += lineage_folders(kind, self._item)
-        snapshot = replace(snapshot, own_documents=tuple(sorted(own)))
-        worktree = self._worktree
-        # The `.git` of the folder is never read.
-        return Looker(worktree.path, snapshot, limits, worktree.git())
+        snapshot = snapshot_of_commit(commit)
+        own_documents = tuple(sorted(own))
+        return self.open_looker(replace(snapshot, own_documents=own_documents), limits)
 
     def _list(self, commit: str) -> tuple[str, ...]:
         return list_files(self._worktree.git(), commit)

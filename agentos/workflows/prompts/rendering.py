@@ -39,6 +39,8 @@ _INVISIBLE = (
 # Joiners and direction marks belong to many scripts and to emoji; between ASCII
 # characters they only hide text.
 _JOINERS = re.compile("(?<![^\x00-\x7f])[\u200c-\u200f]+(?![^\x00-\x7f])")
+SCALE_MARK = "{{> scale}}"
+"""Stands in a prompt for the scale of findings."""
 _TRUSTED = ("item", "looking")
 """Inputs that come from AgentOS itself: an id, and how to look at the repository."""
 
@@ -71,6 +73,13 @@ def load_prompt(package: str, name: str) -> Prompt:
         listed = ", ".join(ordered)
         raise ValueError(f"prompt {place} uses undeclared inputs: {listed}")
     return prompt
+
+
+@cache
+def load_scale() -> str:
+    """Return the scale of findings that the prompts of all reviews share."""
+    path = files("agentos.workflows.prompts") / "scale.md"
+    return path.read_text("utf-8").strip()
 
 
 @cache
@@ -140,6 +149,8 @@ def split_prompt(text: str) -> Prompt:
     """Split a prompt into the inputs that its first line declares, if any, and its
     body.
     """
+    if SCALE_MARK in text:
+        text = text.replace(SCALE_MARK, load_scale())
     first, _, rest = text.partition("\n")
     if not first.startswith("inputs:"):
         nothing: frozenset[str] = frozenset()
