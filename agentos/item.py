@@ -48,6 +48,8 @@ class Failure(StrEnum):
     REVIEW_STALL = "review-stall"
     RED_INVALID = "red-invalid"
     NOT_GREEN = "not-green"
+    BLOCKED = "blocked"
+    """A model says why it cannot go on."""
     CONFLICT = "conflict"
     BUDGET = "budget"
     AUTH = "auth"
@@ -58,7 +60,7 @@ class Failure(StrEnum):
 
 
 _WITH_LINEAGE = frozenset(
-    {Failure.REVIEW_STALL, Failure.RED_INVALID, Failure.NOT_GREEN}
+    {Failure.REVIEW_STALL, Failure.RED_INVALID, Failure.NOT_GREEN, Failure.BLOCKED}
 )
 """Failures after a complete loop, whose lineage files are published."""
 

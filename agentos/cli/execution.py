@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from agentos.backlog.inbox.directory import item_order
 from agentos.backlog.preview import Preview, RunOptions, preview_run
 from agentos.cli.command import TRY_LATER, Arguments, run_on_console
+from agentos.cli.isolation import choose_isolation
 from agentos.errors import UsageError
 from agentos.gateway.access import ModelAccess
 from agentos.gateway.providers import gives_recorded
@@ -42,6 +43,7 @@ def execute(options: RunOptions, arguments: Arguments) -> int:
     home.check_private()
     check_overrides(options.repository, options.workflow)
     config = options.config
+    options = choose_isolation(options, environ)
     access = arguments.find_access(
         list(options.models.values()),
         config.price,
@@ -98,6 +100,11 @@ def _announce(
 ) -> None:
     """Print warnings, and what the repository decides about the run."""
     lines = [f"Warning: {warning}" for warning in access.warnings]
+    if options.is_unsandboxed:
+        lines.append(
+            "Warning: generated code runs without a sandbox, as you allowed: it can read"
+            " and change your files and use the network"
+        )
     models = options.models
     for role in models:
         family = shared_family(models[role], models["reviewer"])
@@ -250,6 +257,7 @@ def _render(summary: Summary, arguments: Arguments) -> Iterable[str]:
         summary.unfiled_line(),
         summary.retry_line(),
         summary.waiting_line(),
+        summary.sandbox_line(),
         summary.trouble_line(),
     )
     return [f"{line}\n" for line in lines if line]

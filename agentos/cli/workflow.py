@@ -273,8 +273,12 @@ def run(arguments: Arguments) -> int:
     from agentos.cli.trial_merge import merge_and_report
     from agentos.proving.trial_merge.session import TrialMergeRequest
 
-    timeout = options.config.test_timeout
-    request = TrialMergeRequest(options.repository, test_timeout=timeout)
+    config = options.config
+    request = TrialMergeRequest(
+        options.repository,
+        test_timeout=config.test_timeout,
+        allow_unsandboxed=config.allow_unsandboxed,
+    )
     merged = merge_and_report(request, arguments)
     return code or merged
 

@@ -25,6 +25,8 @@ from agentos.workflows.prompts.overrides import load_for_item
 if TYPE_CHECKING:
     from langgraph.graph import StateGraph
 
+FAILURES = (Failure.RED_INVALID, Failure.NOT_GREEN, Failure.BLOCKED)
+"""Decisions that are failures."""
 MOST_FINDINGS = 20
 LONGEST_LINE = 500
 
@@ -116,7 +118,7 @@ class Implementation:
         """Return how the item ended."""
         decision = state["decision"]
         failure = None
-        if decision in (Failure.RED_INVALID, Failure.NOT_GREEN):
+        if decision in FAILURES:
             failure = Failure(decision)
         return Outcome(
             State.FAILED if failure else State(decision),

@@ -23,7 +23,7 @@ from agentos.proving.environment import (
 from agentos.proving.run_tests import TestFolders, run_in_sandbox
 from agentos.proving.runners.registry import has_runner
 from agentos.proving.runners.runs import TestRun
-from agentos.proving.sandbox import Sandbox, SandboxLimits, find_sandbox
+from agentos.proving.sandbox import Sandbox, SandboxLimits, choose_sandbox
 from agentos.repository.context import select_context
 from agentos.repository.git.committing import commit_to_branch
 from agentos.repository.git.delivery import make_bundle
@@ -112,7 +112,8 @@ class Workspace:
 
     @cached_property
     def _sandbox(self) -> Sandbox:
-        sandbox = find_sandbox(environment())
+        is_allowed = self._session.assignment.config.allow_unsandboxed
+        sandbox = choose_sandbox(environment(), is_allowed=is_allowed)
         for weakness in sandbox.weaknesses:
             self._observe(
                 "warned", f"the {sandbox.name} sandbox does not protect: {weakness}"
