@@ -577,11 +577,8 @@ class RepositorySettings:
             names = sorted(_allowed(layer, is_trusted=self.is_trusted))
             if names:
                 used.append(f"{', '.join(names)} ({origin})")
-            for name in sorted(PERSONAL.intersection(layer)):
-                lines.append(
-                    f"{name} of this repository ({origin}) is not used: only you can"
-                    f" allow that, with --{name.replace('_', '-')}"
-                )
+            refused = sorted(PERSONAL.intersection(layer))
+            lines += [_refuse_personal(name, origin) for name in refused]
             if self.is_trusted:
                 continue
             caps = [f"{name} = {layer[name]}" for name in CAPS if name in layer]
@@ -599,6 +596,14 @@ class RepositorySettings:
         if used:
             lines.insert(0, f"this repository sets {'; '.join(used)}")
         return lines
+
+
+def _refuse_personal(name: str, origin: str) -> str:
+    flag = f"--{name.replace('_', '-')}"
+    return (
+        f"{name} of this repository ({origin}) is not used: only you can allow that,"
+        f" with {flag}"
+    )
 
 
 def read_repository_settings(repository: Path, home: Path) -> RepositorySettings:

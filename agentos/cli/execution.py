@@ -25,8 +25,11 @@ from agentos.run.signing import accept_as_they_stand
 from agentos.settings import read_repository_settings
 from agentos.state.home import repository_key
 from agentos.state.terminal_text import clean_text, print_clean
-from agentos.state.wording import utc_now
+from agentos.state.wording import enumerate_words, utc_now
 from agentos.workflows.prompts.overrides import check_overrides, load_overrides
+
+NOTED = ("tests", "code")
+"""The prompts that have a place for a person's note."""
 
 if TYPE_CHECKING:
     from agentos.run.questions import Questions
@@ -42,6 +45,7 @@ def execute(options: RunOptions, arguments: Arguments) -> int:
     home, environ = arguments.home, arguments.environ
     home.check_private()
     check_overrides(options.repository, options.workflow)
+    _check_note(options)
     config = options.config
     options = choose_isolation(options, environ)
     access = arguments.find_access(
@@ -77,6 +81,7 @@ def execute(options: RunOptions, arguments: Arguments) -> int:
 
     def work() -> tuple[int, int | None]:
         _announce(options, access, console, arguments)
+        _announce_note(options, preview, console)
         filer = _open_filer(options, preview, console, arguments)
         summary, ending = run_batch(options, preview, access, console, environ, filer)
         code = _exit_code(summary)
@@ -128,6 +133,30 @@ def _announce(
         if gives_recorded(options.config.drafter):
             what = "recorded answers are used"
         console.say(f"offline: {what}, no model is asked")
+
+
+def _check_note(options: RunOptions) -> None:
+    """Refuse a note that a repository's own prompt would not put before its model."""
+    if not options.config.note:
+        return
+    overrides = load_overrides(options.repository, options.workflow)
+    for role, path in zip(overrides.prompts, overrides.paths, strict=False):
+        if role in NOTED and not overrides.uses(role, "note"):
+            raise UsageError(
+                f"{path}: has no place for a note, so its model would not see it; add"
+                " note to its first line and {{note}} to its text"
+            )
+
+
+def _announce_note(options: RunOptions, preview: Preview, console: Console) -> None:
+    """Say which items a person's note is for."""
+    if not options.config.note:
+        return
+    labels = [item.label for item in preview.selection.items]
+    listed = enumerate_words(labels)
+    if len(labels) > 1:
+        listed = f"all {len(labels)} items: {listed}"
+    console.say(f"the note is for {listed}", important=True)
 
 
 def describe_models(options: RunOptions) -> str:

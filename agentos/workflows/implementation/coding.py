@@ -20,7 +20,11 @@ from agentos.workflows.implementation.context import (
     say_refused,
     write,
 )
-from agentos.workflows.implementation.state import ImplementationState, Iteration
+from agentos.workflows.implementation.state import (
+    ImplementationState,
+    Iteration,
+    count_attempts,
+)
 
 
 async def implement(state: ImplementationState, context: BuildContext) -> Update:
@@ -30,6 +34,7 @@ async def implement(state: ImplementationState, context: BuildContext) -> Update
     workspace = context.workspace
     blueprint = context.blueprint
     iterations = state["iterations"]
+    number = count_attempts(iterations) + 1
     start = proving.best_snapshot(iterations, state["before"]) or state["snapshot"]
     await workspace.restore(start)
     tests = state["scaffolds"][-1]["tests"]
@@ -41,8 +46,9 @@ async def implement(state: ImplementationState, context: BuildContext) -> Update
         "files": rendering.show_files(workspace, blueprint.sources),
         "tests": rendering.show_texts(tests),
         "feedback": proving.feedback_for_next(iterations, state["before"]),
+        "note": rendering.show_note(state),
     }
-    asking = ask_model(context, "code", CODE, len(iterations) + 1, inputs)
+    asking = ask_model(context, "code", CODE, number, inputs)
     run_without_code = state.get("bare", {})
     if without_code.is_wanted(state, blueprint):
         answer, run_without_code = await without_code.run_beside(
@@ -54,9 +60,7 @@ async def implement(state: ImplementationState, context: BuildContext) -> Update
         answer.text, blueprint, workspace, protected=tuple(tests)
     )
     problems = accepted.problems or write(context, accepted)
-    snapshot = (
-        "" if problems else workspace.snapshot(f"iteration-{len(iterations) + 1}")
-    )
+    snapshot = "" if problems else workspace.snapshot(f"iteration-{number}")
     attempt = Iteration(
         answer=answer.text,
         author=answer.model,
@@ -135,7 +139,10 @@ def _end_if_refused(
     """Report why an attempt was refused, and end the item after the last one."""
     if not attempt["refusals"]:
         return {}
-    number = len(state["iterations"])
+    if attempt.get("is_kept"):
+        say_refused(context, "the code that was kept", attempt["refusals"])
+        return {}
+    number = count_attempts(state["iterations"])
     if not attempt["run"]:
         # It was refused before its tests ran, so the state does not hold it yet.
         number += 1

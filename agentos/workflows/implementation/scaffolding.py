@@ -14,7 +14,11 @@ from agentos.workflows.implementation.context import (
     say_refused,
     write,
 )
-from agentos.workflows.implementation.state import ImplementationState, Scaffold
+from agentos.workflows.implementation.state import (
+    ImplementationState,
+    Scaffold,
+    count_attempts,
+)
 
 SCAFFOLD_ATTEMPTS = 3
 
@@ -38,8 +42,10 @@ async def scaffold(state: ImplementationState, context: BuildContext) -> Update:
         "test_files": "\n".join(context.blueprint.tests),
         "problems": problems,
         "previous_tests": previous_tests,
+        "note": rendering.show_note(state),
     }
-    answer = await ask_model(context, "tests", TESTS, len(attempts) + 1, inputs)
+    number = count_attempts(attempts) + 1
+    answer = await ask_model(context, "tests", TESTS, number, inputs)
     accepted = accepting.accept_tests(answer.text, context.blueprint, context.workspace)
     attempt = Scaffold(
         answer=answer.text,
@@ -82,11 +88,15 @@ async def prove_red(state: ImplementationState, context: BuildContext) -> Update
 
 
 def _red_ending(context: BuildContext, attempts: list[Scaffold]) -> Update:
-    say_refused(context, f"tests, attempt {len(attempts)}", attempts[-1]["problems"])
-    if len(attempts) < SCAFFOLD_ATTEMPTS:
+    number = count_attempts(attempts)
+    if not number:
+        say_refused(context, "the tests that were kept", attempts[-1]["problems"])
+        return {}
+    say_refused(context, f"tests, attempt {number}", attempts[-1]["problems"])
+    if number < SCAFFOLD_ATTEMPTS:
         return {}
     first = attempts[-1]["problems"][0]
-    message = f"no usable tests in {len(attempts)} attempts: {first}"
+    message = f"no usable tests in {number} attempts: {first}"
     return {
         "decision": str(Failure.RED_INVALID),
         "message": message,

@@ -7,6 +7,7 @@ that the state names. A resumed step first restores the worktree to that snapsho
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NotRequired, TypedDict
 
 
@@ -23,6 +24,8 @@ class Scaffold(TypedDict):
     """The existing tests of the files, changed or not."""
     problems: list[str]
     """Why the tests were refused; empty if they were accepted."""
+    is_kept: NotRequired[bool]
+    """Whether it is of an earlier run, and so no attempt of this one."""
 
 
 class Iteration(TypedDict):
@@ -44,6 +47,28 @@ class Iteration(TypedDict):
     """The run of the whole suite as JSON data; empty if there was none."""
     feedback: str
     """Feedback on this attempt for the next one."""
+    is_kept: NotRequired[bool]
+    """Whether it is of an earlier run, and so no attempt of this one."""
+
+
+class Kept(TypedDict, total=False):
+    """What an item goes on from; what an earlier run did not leave is missing."""
+
+    plan: dict[str, Any]
+    """The state of the plan's review."""
+    tests: Scaffold
+    base: str
+    """The commit that the tests were written on."""
+    snapshot: str
+    """The commit with the tests; empty if they were refused."""
+    code: Iteration
+    """The best attempt at the code."""
+    under: str
+    """The snapshot of the tests that the code was written on."""
+    answers: str
+    """The note of the person that the code was written with."""
+    says: list[str]
+    """What the console says about it, line by line."""
 
 
 class ImplementationState(TypedDict):
@@ -97,6 +122,18 @@ class ImplementationState(TypedDict):
     """Where the test environment comes from."""
     cost: NotRequired[int]
     """The cost of the calls in micro-dollars."""
+    note: str
+    """What a person says to the models; empty if nobody said anything."""
+    begun: NotRequired[str]
+    """What it was begun anew with: `tests`, `code` or `all`; empty if it went on."""
+    kept: NotRequired[Kept]
+    """What earlier runs left, to be taken up."""
+
+
+def count_attempts(attempts: Sequence[Scaffold] | Sequence[Iteration]) -> int:
+    """Return how many attempts are of this run."""
+    own = [attempt for attempt in attempts if not attempt.get("is_kept")]
+    return len(own)
 
 
 def initial_state(
@@ -128,4 +165,5 @@ def initial_state(
         stamp=stamp,
         calls=0,
         cost=0,
+        note="",
     )

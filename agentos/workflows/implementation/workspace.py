@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
@@ -28,6 +28,7 @@ from agentos.repository.context import select_context
 from agentos.repository.git.committing import commit_to_branch
 from agentos.repository.git.delivery import make_bundle
 from agentos.repository.git.fingerprints import Fingerprint, read_fingerprint
+from agentos.repository.git.merging import move_changes
 from agentos.repository.git.names import branch_of
 from agentos.repository.git.opening import open_worktree
 from agentos.repository.git.reading import (
@@ -252,6 +253,12 @@ class Workspace:
     def changed_files(self, base: str, commit: str) -> tuple[str, ...]:
         """Return the paths that differ between two commits."""
         return changed_files(self._worktree.git(), base, commit)
+
+    def move(self, old: str, tip: str, new: str) -> tuple[str, Sequence[str]]:
+        """Return a commit with the changes of a snapshot since an old commit on top of
+        a new one, or the paths in conflict.
+        """
+        return move_changes(self._worktree.git(), old, tip, new)
 
     def _list(self, commit: str) -> tuple[str, ...]:
         return list_files(self._worktree.git(), commit)
