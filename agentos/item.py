@@ -62,12 +62,7 @@ class Failure(StrEnum):
 
 
 _WITH_LINEAGE = frozenset(
-    {
-        Failure.REVIEW_STALL,
-        Failure.RED_INVALID,
-        Failure.NOT_GREEN,
-        Failure.BLOCKED,
-    }
+    {Failure.REVIEW_STALL, Failure.RED_INVALID, Failure.NOT_GREEN, Failure.BLOCKED}
 )
 """Failures after a complete loop, whose lineage files are published."""
 

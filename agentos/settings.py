@@ -44,6 +44,8 @@ class Setting:
     """Whether the command to run items again repeats its flag."""
     is_switch: bool = False
     """Whether its flag takes no value."""
+    is_personal: bool = False
+    """Whether only the user may set it: no repository, not even a trusted one."""
 
     @property
     def variable(self) -> str:
@@ -375,6 +377,14 @@ class RunConfig:
         metavar="SECONDS",
         builds=True,
     )
+    allow_unsandboxed: bool = setting(
+        False,
+        read_switch,
+        "run generated code without bubblewrap, where it can read and change your files",
+        builds=True,
+        is_switch=True,
+        is_personal=True,
+    )
     timeout: float = setting(
         0.0,
         read_seconds,
@@ -477,6 +487,10 @@ class RunConfig:
     """Prices that are used where they are higher than the known ones."""
     scaffold_only: bool = False
     """Whether an implementation ends when its tests are written and proven red."""
+    restart: str = ""
+    """What an implementation does anew: `tests`, `code` or `all`; empty to go on."""
+    note: str = ""
+    """What a person says to the models that write tests and code."""
 
     def model_of(self, role: str) -> str:
         """Return the model of a role; the drafter's where none is named."""
@@ -532,6 +546,10 @@ price.
 """
 
 
+PERSONAL = frozenset(name for name, known in SETTINGS.items() if known.is_personal)
+"""Settings that a repository cannot set."""
+
+
 Layer = tuple[str, Mapping[str, Any]]
 """An origin, and the values that it sets by name."""
 
@@ -556,9 +574,11 @@ class RepositorySettings:
         """Return lines that say which settings are used, limited or ignored."""
         used, lines = [], []
         for origin, layer in self.layers:
-            names = sorted(layer if self.is_trusted else _without_guarded(layer))
+            names = sorted(_allowed(layer, is_trusted=self.is_trusted))
             if names:
                 used.append(f"{', '.join(names)} ({origin})")
+            refused = sorted(PERSONAL.intersection(layer))
+            lines += [_refuse_personal(name, origin) for name in refused]
             if self.is_trusted:
                 continue
             caps = [f"{name} = {layer[name]}" for name in CAPS if name in layer]
@@ -576,6 +596,14 @@ class RepositorySettings:
         if used:
             lines.insert(0, f"this repository sets {'; '.join(used)}")
         return lines
+
+
+def _refuse_personal(name: str, origin: str) -> str:
+    flag = f"--{name.replace('_', '-')}"
+    return (
+        f"{name} of this repository ({origin}) is not used: only you can allow that,"
+        f" with {flag}"
+    )
 
 
 def read_repository_settings(repository: Path, home: Path) -> RepositorySettings:
@@ -613,7 +641,7 @@ def resolve(
             variables[name] = environ[setting.variable]
     layers: list[Layer] = [("flag", given), ("environment", variables)]
     for origin, layer in own.layers:
-        layers.append((origin, layer if own.is_trusted else _without_guarded(layer)))
+        layers.append((origin, _allowed(layer, is_trusted=own.is_trusted)))
     layers.append((str(user_file), _read_toml(user_file, ())))
     values = {}
     for name, setting in SETTINGS.items():
@@ -627,8 +655,10 @@ def resolve(
     return values
 
 
-def _without_guarded(layer: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in layer.items() if name not in GUARDED}
+def _allowed(layer: Mapping[str, Any], *, is_trusted: bool) -> dict[str, Any]:
+    """Return what a repository may set."""
+    refused = PERSONAL if is_trusted else PERSONAL | GUARDED
+    return {name: value for name, value in layer.items() if name not in refused}
 
 
 def _tighten(values: dict[str, Value], own: RepositorySettings) -> None:

@@ -74,4 +74,6 @@ def test_every_setting_is_a_field_with_its_default() -> None:
     assert {field.name for field in fields(RunConfig)} - SETTINGS.keys() == {
         "price_at_least",
         "scaffold_only",
+        "restart",
+        "note",
     }

@@ -62,6 +62,8 @@ class RunOptions:
     origin, None for nowhere.
     """
     file_labels: tuple[str, ...] = ()
+    is_unsandboxed: bool = False
+    """Whether generated code runs without isolation, as the user allowed."""
 
     @property
     def builds(self) -> bool:

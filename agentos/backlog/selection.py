@@ -41,6 +41,15 @@ class Choice:
     skip_failed: bool = False
     redo: bool = False
     """Whether complete items are run again."""
+    goes_on: bool = False
+    """Whether named items are gone on with, even if they are complete."""
+
+    @property
+    def takes_complete(self) -> bool:
+        """Whether complete items are taken."""
+        if self.redo:
+            return True
+        return self.goes_on and not self.everything
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +235,7 @@ def select(
     unfiled = 0
     for item in items:
         status = statuses[item]
-        if status is ItemStatus.COMPLETE and not choice.redo:
+        if status is ItemStatus.COMPLETE and not choice.takes_complete:
             if is_unfiled is None or not is_unfiled(item):
                 continue
             unfiled += 1

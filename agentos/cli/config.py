@@ -9,7 +9,7 @@ from agentos.cli.command import (
     align,
 )
 from agentos.errors import UsageError
-from agentos.settings import read_repository_settings, show_value
+from agentos.settings import PERSONAL, read_repository_settings, show_value
 from agentos.state.terminal_text import print_clean
 from agentos.state.trust import trust
 
@@ -59,6 +59,7 @@ def _trust(arguments: Arguments) -> int:
     trust(home, repository, own.values)
     for origin, layer in own.layers:
         for name, value in layer.items():
-            print_clean(f"{origin}: {name} = {value!r}\n")
+            never = " (never counts in a repository)" if name in PERSONAL else ""
+            print_clean(f"{origin}: {name} = {value!r}{never}\n")
     print_clean("Trusted until these settings change.\n")
     return 0

@@ -9,6 +9,7 @@ from agentos.backlog.estimate import estimate
 from agentos.backlog.preview import Preview, RunOptions, preview_run
 from agentos.backlog.triage.backlog import examine, read_backlog
 from agentos.cli.command import Arguments
+from agentos.cli.isolation import choose_isolation
 from agentos.gateway.providers.records import OFFLINE
 from agentos.state.terminal_text import print_clean
 from agentos.state.wording import count
@@ -25,6 +26,7 @@ def show(options: RunOptions, arguments: Arguments) -> int:
     wrong with them.
     """
     check_overrides(options.repository, options.workflow)
+    options = choose_isolation(options, arguments.environ)
     config = options.config
     models = list(options.models.values())
     is_offline = all(model.split(":")[0] == OFFLINE for model in models)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from agentos.backlog.inbox.directory import item_order
 from agentos.backlog.preview import Preview, RunOptions, preview_run
 from agentos.cli.command import TRY_LATER, Arguments, run_on_console
+from agentos.cli.isolation import choose_isolation
 from agentos.errors import UsageError
 from agentos.gateway.access import ModelAccess
 from agentos.gateway.providers import gives_recorded
@@ -24,8 +25,11 @@ from agentos.run.signing import accept_as_they_stand
 from agentos.settings import read_repository_settings
 from agentos.state.home import repository_key
 from agentos.state.terminal_text import clean_text, print_clean
-from agentos.state.wording import utc_now
+from agentos.state.wording import enumerate_words, utc_now
 from agentos.workflows.prompts.overrides import check_overrides, load_overrides
+
+NOTED = ("tests", "code")
+"""The prompts that have a place for a person's note."""
 
 if TYPE_CHECKING:
     from agentos.run.questions import Questions
@@ -41,7 +45,9 @@ def execute(options: RunOptions, arguments: Arguments) -> int:
     home, environ = arguments.home, arguments.environ
     home.check_private()
     check_overrides(options.repository, options.workflow)
+    _check_note(options)
     config = options.config
+    options = choose_isolation(options, environ)
     access = arguments.find_access(
         list(options.models.values()),
         config.price,
@@ -75,6 +81,7 @@ def execute(options: RunOptions, arguments: Arguments) -> int:
 
     def work() -> tuple[int, int | None]:
         _announce(options, access, console, arguments)
+        _announce_note(options, preview, console)
         filer = _open_filer(options, preview, console, arguments)
         summary, ending = run_batch(options, preview, access, console, environ, filer)
         code = _exit_code(summary)
@@ -98,6 +105,11 @@ def _announce(
 ) -> None:
     """Print warnings, and what the repository decides about the run."""
     lines = [f"Warning: {warning}" for warning in access.warnings]
+    if options.is_unsandboxed:
+        lines.append(
+            "Warning: generated code runs without a sandbox, as you allowed: it can read"
+            " and change your files and use the network"
+        )
     models = options.models
     for role in models:
         family = shared_family(models[role], models["reviewer"])
@@ -121,6 +133,30 @@ def _announce(
         if gives_recorded(options.config.drafter):
             what = "recorded answers are used"
         console.say(f"offline: {what}, no model is asked")
+
+
+def _check_note(options: RunOptions) -> None:
+    """Refuse a note that a repository's own prompt would not put before its model."""
+    if not options.config.note:
+        return
+    overrides = load_overrides(options.repository, options.workflow)
+    for role, path in zip(overrides.prompts, overrides.paths, strict=False):
+        if role in NOTED and not overrides.uses(role, "note"):
+            raise UsageError(
+                f"{path}: has no place for a note, so its model would not see it; add"
+                " note to its first line and {{note}} to its text"
+            )
+
+
+def _announce_note(options: RunOptions, preview: Preview, console: Console) -> None:
+    """Say which items a person's note is for."""
+    if not options.config.note:
+        return
+    labels = [item.label for item in preview.selection.items]
+    listed = enumerate_words(labels)
+    if len(labels) > 1:
+        listed = f"all {len(labels)} items: {listed}"
+    console.say(f"the note is for {listed}", important=True)
 
 
 def describe_models(options: RunOptions) -> str:
@@ -250,6 +286,7 @@ def _render(summary: Summary, arguments: Arguments) -> Iterable[str]:
         summary.unfiled_line(),
         summary.retry_line(),
         summary.waiting_line(),
+        summary.sandbox_line(),
         summary.trouble_line(),
     )
     return [f"{line}\n" for line in lines if line]

@@ -15,6 +15,7 @@ from agentos.cli.command import (
 )
 from agentos.errors import AgentOSError, UsageError
 from agentos.kinds import Kind
+from agentos.settings import SETTINGS
 from agentos.state.terminal_text import print_clean
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="REF",
         help="the branch or commit to merge into (default: HEAD)",
     )
+    add_flag(parser, "--allow-unsandboxed", SETTINGS["allow_unsandboxed"].help)
     parser.add_common_arguments()
 
 
@@ -69,8 +71,16 @@ def run(arguments: Arguments) -> int:
     items = split_ids(arguments.ids, Kind.IMPLEMENTATION)
     if arguments.ids and not items:
         raise UsageError("--ids: give at least one id")
-    timeout = arguments.resolve({})["test_timeout"].value
-    request = TrialMergeRequest(repository, items, arguments.onto, test_timeout=timeout)
+    # A flag that is not given is no value: the user's file may have one.
+    given = {"allow_unsandboxed": arguments.allow_unsandboxed or None}
+    settings = arguments.resolve(given)
+    request = TrialMergeRequest(
+        repository,
+        items,
+        arguments.onto,
+        test_timeout=settings["test_timeout"].value,
+        allow_unsandboxed=settings["allow_unsandboxed"].value,
+    )
     return merge_and_report(request, arguments)
 
 

@@ -22,13 +22,14 @@ from agentos.cli.command import (
     split_ids,
 )
 from agentos.cli.command_line import command_line
-from agentos.errors import AgentOSError, UsageError
+from agentos.errors import AgentOSError, BadInput, UsageError
 from agentos.gateway.providers import gives_recorded, is_rules
 from agentos.gateway.roles import ROLES
 from agentos.item import Item
 from agentos.kinds import DRAFTING, Kind
 from agentos.repository.forge import read_repository
 from agentos.settings import SETTINGS, RunConfig, Value, read_whole, show_value
+from agentos.state.files import read_regular
 from agentos.workflows.parallel.coordinator import ParallelCoordinator
 
 if TYPE_CHECKING:
@@ -55,6 +56,17 @@ ASK_ON_GITHUB = (
     "with --source: ask a reviewer's questions in a comment on the issue, and take"
     " replies as answers"
 )
+STEERING = {
+    "restart": (
+        "write the code, or tests and code, or all anew, and keep the rest (default:"
+        " keep the reviewed plan, the proven tests and the best code)"
+    ),
+    "note": "say this to the models that write tests and code; can be repeated",
+    "note_file": "say what is in this file to them",
+}
+RESTARTS = ("tests", "code", "all")
+NOTE_LIMIT = 20_000
+"""Maximum number of characters of a note."""
 REPEATED = (
     *("type", "repo"),
     *(setting.name for setting in FLAGS if setting.is_repeated),
@@ -88,6 +100,9 @@ def add_kind_arguments(parser: Parser, kind: Kind | None) -> None:
         file_label=[],
         scaffold_only=False,
         trial_merge=False,
+        restart=None,
+        note=[],
+        note_file=None,
     )
     if kind is None:
         prog += " --type lld"
@@ -104,6 +119,7 @@ def add_kind_arguments(parser: Parser, kind: Kind | None) -> None:
     )
     _add_item_arguments(parser, kind)
     _add_run_arguments(parser, kind)
+    _add_steering_arguments(parser, kind)
     if kind is None or kind.record.writes_issues:
         _add_filing_arguments(parser)
     _add_output_arguments(parser)
@@ -180,6 +196,21 @@ def _add_run_arguments(parser: Parser, kind: Kind | None) -> None:
         action="append",
         metavar="P:MODEL=IN/OUT",
         help=SETTINGS["price"].help,
+    )
+
+
+def _add_steering_arguments(parser: Parser, kind: Kind | None) -> None:
+    group = parser.add_argument_group("how to go on with what was built before")
+    texts = STEERING
+    if kind is None or not kind.record.builds:
+        # They are refused with a line that names the command they are for.
+        texts = dict.fromkeys(STEERING, argparse.SUPPRESS)
+    group.add_argument("--restart", choices=RESTARTS, help=texts["restart"])
+    group.add_argument(
+        "--note", action="append", metavar="TEXT", default=[], help=texts["note"]
+    )
+    group.add_argument(
+        "--note-file", type=Path, metavar="FILE", help=texts["note_file"]
     )
 
 
@@ -273,8 +304,12 @@ def run(arguments: Arguments) -> int:
     from agentos.cli.trial_merge import merge_and_report
     from agentos.proving.trial_merge.session import TrialMergeRequest
 
-    timeout = options.config.test_timeout
-    request = TrialMergeRequest(options.repository, test_timeout=timeout)
+    config = options.config
+    request = TrialMergeRequest(
+        options.repository,
+        test_timeout=config.test_timeout,
+        allow_unsandboxed=config.allow_unsandboxed,
+    )
     merged = merge_and_report(request, arguments)
     return code or merged
 
@@ -289,11 +324,17 @@ def read_options(arguments: Arguments, kind: Kind) -> RunOptions:
         raise UsageError(
             f"{brief}: no such file; give the brief's path with --brief FILE"
         )
+    _check_steering(arguments, kind)
     choice = _read_choice(arguments, kind)
     settings = arguments.resolve(vars(arguments))
     values = {name: setting.value for name, setting in settings.items()}
     values |= choose_models(settings)
-    config = RunConfig(**values, scaffold_only=arguments.scaffold_only)
+    config = RunConfig(
+        **values,
+        scaffold_only=arguments.scaffold_only,
+        restart=arguments.restart or "",
+        note=_read_note(arguments),
+    )
     if kind.record.builds:
         check_builders(config)
     return RunOptions(
@@ -338,7 +379,43 @@ def _read_choice(arguments: Arguments, kind: Kind) -> Choice:
         retry_failed=arguments.retry_failed,
         skip_failed=arguments.skip_failed,
         redo=arguments.redo,
+        goes_on=bool(arguments.restart or arguments.note or arguments.note_file),
     )
+
+
+def _check_steering(arguments: Arguments, kind: Kind) -> None:
+    """Refuse `--restart` and `--note` where they mean nothing."""
+    given = [flag_of(name) for name in STEERING if getattr(arguments, name)]
+    if given and not kind.record.builds:
+        raise UsageError(
+            f"{given[0]}: is for implement-workflow; to have a document written anew,"
+            " use --redo"
+        )
+    if arguments.restart and arguments.redo:
+        raise UsageError(
+            "--restart and --redo exclude each other; --redo begins entirely anew"
+        )
+
+
+def _read_note(arguments: Arguments) -> str:
+    """Return what the user says to the models."""
+    texts = list(arguments.note)
+    path = arguments.note_file
+    if path is not None:
+        try:
+            texts.append(read_regular(path, NOTE_LIMIT * 4).decode("utf-8-sig"))
+        except (OSError, BadInput, UnicodeDecodeError) as error:
+            raise UsageError(f"--note-file: {path} cannot be read ({error})") from None
+    for text in texts:
+        if not text.strip():
+            raise UsageError("--note: is empty; say something, or leave it out")
+    note = "\n\n".join(text.strip() for text in texts)
+    if len(note) > NOTE_LIMIT:
+        raise UsageError(
+            f"--note: has {len(note)} characters, at most {NOTE_LIMIT} are put before a"
+            " model; shorten it"
+        )
+    return note
 
 
 def _read_places(arguments: Arguments, kind: Kind) -> dict[str, Any]:

@@ -414,6 +414,7 @@ class _Batch:
             asks_models=not self._access.is_offline,
             remedies=self._remedies,
             left_out=self._preview.collected.left_out_as_json(),
+            is_unsandboxed=options.is_unsandboxed,
         )
 
     def _has_resumable(self) -> bool:

@@ -34,7 +34,7 @@ from agentos.state.home import ItemPaths
 from agentos.state.records import ItemRecord, read_record, write_record
 from agentos.state.scratch import Scratch
 from agentos.state.wording import describe_seconds
-from agentos.workers import DECIDED, Event, Exit, Workers
+from agentos.workers import BEGUN_ANEW, DECIDED, Event, Exit, Workers
 from agentos.workflows.engine.assignment import Assignment
 from agentos.workflows.engine.checkpoints import discard
 
@@ -186,7 +186,7 @@ class _ItemRun:
 
     def _is_complete(self, record: ItemRecord | None) -> bool:
         options = self._run.options
-        if options.choice.redo:
+        if options.choice.takes_complete:
             return False
         return is_complete(
             self._item,
@@ -325,6 +325,8 @@ class _ItemRun:
         def note(events: Sequence[Event]) -> None:
             if any(map(_is_last, events)):
                 release_slot()
+            if any(event["event"] == BEGUN_ANEW for event in events):
+                self._run.forget_answers(self._item)
             audit.record_all(events)
             for event in events:
                 is_call = event["event"] == "call"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 
@@ -26,6 +27,17 @@ def describe_seconds(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def enumerate_words(words: Sequence[str], most: int = 5) -> str:
+    """Return words as `a, b and c`; those above `most` are counted."""
+    named = list(words[:most])
+    more = len(words) - len(named)
+    if more:
+        named.append(f"{more} more")
+    if len(named) < 2:
+        return "".join(named)
+    return f"{', '.join(named[:-1])} and {named[-1]}"
 
 
 def count(number: int, thing: str) -> str:

@@ -34,6 +34,10 @@ class Exit:
 
 
 Event = Mapping[str, Any]
+BEGUN_ANEW = "begun-anew"
+"""The event of an item that is not resumed, although it could be: its earlier answers
+are to be forgotten.
+"""
 DECIDED = "decided"
 """The event after which a worker only has to send its results."""
 

@@ -1,5 +1,5 @@
-"""Run generated code: in bubblewrap if the machine has it, else in a plain process with
-limits. Both implement the protocol `Sandbox`.
+"""Run generated code: in bubblewrap, or in a plain process with limits if the user
+accepts what that does not protect. Both implement the protocol `Sandbox`.
 
 Files that were written in a sandbox are hostile: a link may lead anywhere and a pipe
 may block forever. Read them with `read_result`.
@@ -20,6 +20,8 @@ from agentos.proving.sandbox.supervisor.processor import processor_seconds
 from agentos.state.wording import describe_seconds
 
 VARIABLE = "AGENTOS_SANDBOX"
+CONSENT = "--allow-unsandboxed"
+"""The flag with which a user accepts a sandbox that does not isolate."""
 MEGABYTE = 1_000_000
 
 
@@ -182,6 +184,30 @@ def find_sandbox(environ: Mapping[str, str]) -> Sandbox:
         return _bubblewrap(environ)
     except UsageError:
         return _plain(environ)
+
+
+def choose_sandbox(environ: Mapping[str, str], *, is_allowed: bool) -> Sandbox:
+    """Return the sandbox for generated code; raise `UsageError` if it does not isolate
+    and the user does not allow that.
+    """
+    sandbox = find_sandbox(environ)
+    if is_allowed or not sandbox.weaknesses:
+        return sandbox
+    why = _explain_plain(environ)
+    raise UsageError(
+        f"generated code is not run without bubblewrap, because it could read and change"
+        f" your files and use the network; {why} (Debian: apt install bubblewrap,"
+        f" Fedora: dnf install bubblewrap), or accept that with {CONSENT}"
+    )
+
+
+def _explain_plain(environ: Mapping[str, str]) -> str:
+    """Return why the plain sandbox was found, and what to do about it."""
+    try:
+        _bubblewrap(environ)
+    except UsageError as error:
+        return str(error)
+    return f"bubblewrap works here, but {VARIABLE}=plain is set; unset it"
 
 
 def read_result(path: Path, limit: int) -> bytes | None:

@@ -127,15 +127,12 @@ def find_bubblewrap(environ: Mapping[str, str]) -> Bubblewrap:
     """
     program = find_program(COMMAND, environ)
     if not program:
-        raise UsageError(
-            "bubblewrap: not found; install the package `bubblewrap`, or set"
-            " AGENTOS_SANDBOX=plain"
-        )
+        raise UsageError("bubblewrap: not found; install the package `bubblewrap`")
     found, complaint = _try(program)
     if not found:
         raise UsageError(
-            f"bubblewrap: does not work here ({complaint}); set AGENTOS_SANDBOX=plain"
-            " to do without"
+            f"bubblewrap: does not work here ({complaint}); let this user make user"
+            " namespaces, or install another version"
         )
     return replace(found, private=private_places(environ))
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agentos.errors import BadInput, UsageError
-from agentos.proving.sandbox import SandboxLimits, find_sandbox
+from agentos.proving.sandbox import SandboxLimits, choose_sandbox
 from agentos.proving.trial_merge.candidates import Items
 from agentos.proving.trial_merge.finding import FoundItems, find_candidates
 from agentos.proving.trial_merge.merging import Merges, set_apart
@@ -25,6 +25,10 @@ from agentos.state.home import Home, repository_key
 from agentos.state.variables import environment
 
 MOST_RUNS = 60
+UNSANDBOXED = (
+    "the suite ran without a sandbox (allow_unsandboxed): it could read and change your"
+    " files and use the network"
+)
 _MOST_NAMED = 6
 
 
@@ -40,6 +44,8 @@ class TrialMergeRequest:
     """Maximum number of runs of the suite."""
     test_timeout: float = 300.0
     """Maximum duration of one run in seconds."""
+    allow_unsandboxed: bool = False
+    """Whether generated code may run in a sandbox that does not isolate it."""
 
 
 async def run_trial_merge(
@@ -67,7 +73,8 @@ async def run_trial_merge(
     )
     if found.candidates:
         report = await _try_out(request, home, say, environ, git, found, report)
-    return replace(report, notes=found.notes, seconds=time.monotonic() - began)
+    notes = (*found.notes, *report.notes)
+    return replace(report, notes=notes, seconds=time.monotonic() - began)
 
 
 async def _try_out(
@@ -85,9 +92,13 @@ async def _try_out(
         merges = Merges(apart, report.commit, commits)
         if environ is None:
             environ = environment()
-        sandbox = find_sandbox(environ)
+        is_allowed = request.allow_unsandboxed
+        sandbox = choose_sandbox(environ, is_allowed=is_allowed)
+        notes = []
         for weakness in sandbox.weaknesses:
             say(f"the {sandbox.name} sandbox does not protect: {weakness}")
+        if sandbox.weaknesses:
+            notes.append(UNSANDBOXED)
         limits = SandboxLimits(seconds=request.test_timeout)
         suite = Suite(
             apart,
@@ -111,6 +122,7 @@ async def _try_out(
             unexplained=settled.unexplained,
             known=tuple(known),
             runs=suite.runs,
+            notes=tuple(notes),
         )
 
 

@@ -24,11 +24,12 @@ from agentos.repository.git.snapshots import (
     save,
 )
 from agentos.repository.git.worktree import (
+    MEMORY,
     Worktree,
     lock_worktree,
     remove_folder,
 )
-from agentos.state.files import remove_tree
+from agentos.state.files import remove_file, remove_tree
 
 _CLOSED = "closed"
 
@@ -90,6 +91,7 @@ def forget_merged(
     if worktree.store.exists():
         gone.update(refs_below(worktree.git(), f"{worktree.refs}/"))
         remove_tree(worktree.store)
+    remove_file(worktree.beside(MEMORY))
     if not change_refs(git, *((ref, "", commit) for ref, commit in kept.items())):
         raise WorktreeConflict(
             "a snapshot was changed while it was to be removed; nothing was removed"

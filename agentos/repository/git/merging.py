@@ -67,6 +67,19 @@ def merge_trees(git: Git, base: str, tip: str, *, is_strict: bool = False) -> Me
     return Merged("", conflict.names[:_MOST_FILES])
 
 
+def move_changes(git: Git, old: str, tip: str, new: str) -> tuple[str, Sequence[str]]:
+    """Return a commit with the changes of a tip since an old commit on top of a new one;
+    an empty one and the paths in conflict if they cannot be put there.
+    """
+    # Both get the old commit as their parent, whatever their history is.
+    theirs = commit_merge(git, tree_of(git, tip), (old,))
+    ours = commit_merge(git, tree_of(git, new), (old,))
+    merged = merge_trees(git, ours, theirs)
+    if not merged.tree:
+        return "", merged.conflicts
+    return commit_merge(git, merged.tree, (new,)), ()
+
+
 def adds_nothing(git: Git, base: str, tip: str) -> bool:
     """Tell whether merging a tip would not change the base, because it has the changes
     already.

@@ -25,6 +25,8 @@ from agentos.state.files import make_private_directory, remove_tree
 
 OPENED = "opened"
 STORE = "git"
+MEMORY = "memory"
+"""What an implementation that ended leaves for the next run, beside the folder."""
 _STAGING = "staging"
 _REMOVED = "removed"
 

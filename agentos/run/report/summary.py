@@ -88,6 +88,8 @@ class Summary:
     """
     left_out: Sequence[Mapping[str, str]] = ()
     """The issues of the source that were not taken because of their authors."""
+    is_unsandboxed: bool = False
+    """Whether generated code ran without isolation."""
 
     @property
     def failed(self) -> list[ResultRow]:
@@ -189,6 +191,15 @@ class Summary:
         if not self.trouble:
             return ""
         return f"The run was cut short: {redact(self.trouble)}"
+
+    def sandbox_line(self) -> str:
+        """Return that generated code ran without isolation; empty if it did not."""
+        if not self.is_unsandboxed:
+            return ""
+        return (
+            "Generated code ran without a sandbox (allow_unsandboxed): it could read and"
+            " change your files and use the network."
+        )
 
     def money_line(self) -> str:
         """Return the number of calls and their cost; empty if no model was asked."""
@@ -310,6 +321,7 @@ class Summary:
         ]
         closing = (
             self.money_line(),
+            self.sandbox_line(),
             self.filed_line(),
             self.unfiled_line(),
             self.skeleton_line(),
@@ -374,6 +386,7 @@ class Summary:
             "counts": self.counts(),
             "failed": [row.item.id for row in self.failed],
             "left_out": list(self.left_out),
+            "unsandboxed": self.is_unsandboxed,
             **costs.cost.to_json(),
             "calls": {
                 "answered": costs.calls,

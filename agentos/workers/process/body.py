@@ -24,7 +24,7 @@ from agentos.kinds import Kind
 from agentos.repository.publish import Artifacts
 from agentos.state.files import remove_tree
 from agentos.state.variables import set_variable
-from agentos.workers import DECIDED
+from agentos.workers import BEGUN_ANEW, DECIDED
 from agentos.workers.process.channel import Channel, Message
 from agentos.workers.process.checkpoint_link import CHECKPOINT, CheckpointLink
 from agentos.workers.process.messages import (
@@ -233,6 +233,9 @@ def _observer(notes: Notes) -> Callable[[str, str], None]:
             case "noted" | "warned":
                 print(name if what == "noted" else f"Warning: {name}", flush=True)
                 notes.add("notice", message=name)
+            case "anew":
+                print(name, flush=True)
+                notes.add(BEGUN_ANEW, message=name)
             case "decided":
                 notes.add(DECIDED, state=name)
                 notes.send()

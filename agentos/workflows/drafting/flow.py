@@ -160,6 +160,21 @@ class Drafting:
         """Return nothing: the state is all that drafting needs."""
         return ""
 
+    def resumes(
+        self,
+        state: DraftingState,  # noqa: ARG002
+        assignment: Assignment,  # noqa: ARG002
+    ) -> bool:
+        """Return that a stored state is always gone on with."""
+        return True
+
+    def remember(
+        self,
+        state: DraftingState,
+        assignment: Assignment,
+    ) -> None:
+        """Do nothing: what is remembered of a document is published with it."""
+
     def pauses_before(self, assignment: Assignment) -> tuple[str, ...]:  # noqa: ARG002
         """Return no step: drafting never pauses."""
         return ()

@@ -106,6 +106,16 @@ class Flow(Protocol):
     def find_loss(self, state: Any, context: Any) -> str:
         """Return what a stored state needs and is gone, empty if it can be resumed."""
 
+    def resumes(self, state: Any, assignment: Assignment) -> bool:
+        """Tell whether a stored state is what this run is to go on with; if not, the
+        item begins anew with what is remembered of it.
+        """
+
+    def remember(self, state: Any, assignment: Assignment) -> None:
+        """Keep on disk what a later run can go on from; a kill leaves the old or the
+        new.
+        """
+
     def pauses_before(self, assignment: Assignment) -> tuple[str, ...]:
         """Return the steps before which the item pauses."""
 

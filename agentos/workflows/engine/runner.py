@@ -39,6 +39,7 @@ async def run_session(
         context = flow.context(session, identity)
         state = await _run_graph(flow, session, checkpoint, context, notice)
         outcome = flow.outcome(state)
+        flow.remember(state, assignment)
         await checkpoint.complete(outcome.to_json())
         session.observe("decided", outcome.state)
     return outcome, flow.artifacts(state, context)
@@ -62,8 +63,13 @@ async def _run_graph(
     snapshot = None if checkpoint.is_fresh else await graph.aget_state(config)
     if snapshot is not None and snapshot.values:
         loss = flow.find_loss(snapshot.values, context)
+        is_same = flow.resumes(snapshot.values, assignment)
         if loss:
             notice(f"{loss}; starting again, answers that were given are used again")
+        elif not is_same:
+            session.observe("anew", "not resumed: it is to be gone on with differently")
+        if loss or not is_same:
+            flow.remember(snapshot.values, assignment)
             await checkpoint.restart()
             snapshot = None
     if snapshot is not None and checkpoint.is_completed:

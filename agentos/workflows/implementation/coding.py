@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from agentos.documents.judged_text import without_log
 from agentos.item import Failure
+from agentos.proving.runners.runs import TestRun
 from agentos.repository.look import Looker
 from agentos.workflows.engine.steps import Update
 from agentos.workflows.implementation import (
@@ -29,6 +30,7 @@ from agentos.workflows.implementation.state import (
     Contested,
     ImplementationState,
     Iteration,
+    count_attempts,
 )
 from agentos.workflows.looking import AskTurn, describe_looking
 from agentos.workflows.prompts.rendering import enclose
@@ -103,7 +105,7 @@ async def implement(state: ImplementationState, context: BuildContext) -> Update
     )
     accepted = attempt.accepted
     report_attempt(context, "coder", attempt)
-    number = len(iterations) + 1
+    number = count_attempts(iterations) + 1
     snapshot = workspace.snapshot(f"iteration-{number}")
     problems = [*attempt.failures, *accepted.problems]
     contested = _contested(accepted)
@@ -153,10 +155,11 @@ def _begin(
         "material": state["material"],
         "looking": describe_looking("coder", looker),
         "declared": rendering.list_declared(blueprint),
-        "suite": proving.describe_base(state["before"]),
+        "suite": proving.describe_base(TestRun.from_data(state["before"])),
         "tests": rendering.show_new_tests(workspace, state["scaffolds"][-1]["tests"]),
         "files": rendering.show_changed(workspace, blueprint.sources),
         "feedback": proving.feedback_for_next(state["iterations"], state["before"]),
+        "note": rendering.show_note(state),
     }
 
 
@@ -192,7 +195,7 @@ def _reply(state: ImplementationState, context: BuildContext) -> str:
     diff = state.get("tests_changed", "")
     if diff:
         tests = _CHANGED_TESTS.format(diff=enclose("changed tests", diff))
-    left = context.config.max_iterations - len(iterations)
+    left = context.config.max_iterations - count_attempts(iterations)
     return _FEEDBACK.format(
         feedback=enclose("feedback", last["feedback"]),
         tests=tests,
@@ -202,9 +205,10 @@ def _reply(state: ImplementationState, context: BuildContext) -> str:
 
 
 def _count_answers(iterations: Sequence[Iteration]) -> int:
-    answers = len(iterations)
+    answers = count_attempts(iterations)
     for iteration in iterations:
-        answers += len(iteration.get("slips", ()))
+        if not iteration.get("is_kept"):
+            answers += len(iteration.get("slips", ()))
     return answers
 
 
@@ -324,8 +328,11 @@ def _end_if_refused(
     """Report why an attempt was refused, and end the item after the last one."""
     if not attempt["refusals"]:
         return {}
+    if attempt.get("is_kept"):
+        say_refused(context, "the code that was kept", attempt["refusals"])
+        return {}
     iterations = state["iterations"]
-    number = len(iterations)
+    number = count_attempts(iterations)
     if not attempt["run"]:
         # It was refused before its tests ran, so the state does not hold it yet.
         number += 1

@@ -13,19 +13,26 @@ from agentos.repository.publish import Artifacts
 from agentos.workflows.engine.assignment import Assignment
 from agentos.workflows.engine.checkpoints import Identity
 from agentos.workflows.engine.flow import Session, build_marker
+from agentos.workflows.implementation import memory
 from agentos.workflows.implementation.blueprint import read_blueprint
 from agentos.workflows.implementation.context import CODE, BuildContext
 from agentos.workflows.implementation.graph import build_graph
 from agentos.workflows.implementation.reports import artifacts_of
 from agentos.workflows.implementation.revising import MOST_REVISIONS, amendment_of
 from agentos.workflows.implementation.scaffolding import SCAFFOLD_ATTEMPTS
-from agentos.workflows.implementation.state import ImplementationState, initial_state
+from agentos.workflows.implementation.state import (
+    ImplementationState,
+    count_attempts,
+    initial_state,
+)
 from agentos.workflows.implementation.workspace import Workspace
 from agentos.workflows.prompts.overrides import load_for_item
 
 if TYPE_CHECKING:
     from langgraph.graph import StateGraph
 
+FAILURES = (Failure.RED_INVALID, Failure.NOT_GREEN, Failure.BLOCKED)
+"""Decisions that are failures."""
 MOST_FINDINGS = 20
 LONGEST_LINE = 500
 
@@ -46,18 +53,19 @@ class Implementation:
         return build_graph()
 
     def start(self, assignment: Assignment) -> ImplementationState:
-        """Return the initial state: the design only."""
-        return initial_state(
+        """Return the initial state: the design, and what earlier runs left."""
+        state = initial_state(
             assignment.item.id,
             assignment.text,
             int(time.time()),
             build_marker(self.workflow, self.version, assignment.digest),
         )
+        return memory.begin(state, assignment)
 
     def most_steps(self, assignment: Assignment) -> int:
         """Return an upper bound on the steps of all attempts."""
         attempts = 8 * SCAFFOLD_ATTEMPTS + 6 * assignment.config.max_iterations
-        return 30 + 2 * MOST_REVISIONS + attempts
+        return 36 + 2 * MOST_REVISIONS + attempts
 
     def context(
         self,
@@ -96,6 +104,14 @@ class Implementation:
             return ""
         return f"{workspace.folder}: what was saved of the item is gone"
 
+    def resumes(self, state: ImplementationState, assignment: Assignment) -> bool:
+        """Tell whether a stored state is what this run is to go on with."""
+        return memory.resumes(state, assignment)
+
+    def remember(self, state: ImplementationState, assignment: Assignment) -> None:
+        """Keep the reviewed plan, the proven tests and the best code."""
+        memory.remember(state, assignment)
+
     def pauses_before(self, assignment: Assignment) -> tuple[str, ...]:
         """Return the step that writes code if only the tests were asked for."""
         if assignment.config.scaffold_only:
@@ -112,7 +128,7 @@ class Implementation:
         return Outcome(
             State.SCAFFOLDED,
             message,
-            rounds=len(state["iterations"]),
+            rounds=count_attempts(state["iterations"]),
             calls=state["calls"],
         )
 
@@ -120,13 +136,13 @@ class Implementation:
         """Return how the item ended."""
         decision = state["decision"]
         failure = None
-        if decision in (Failure.RED_INVALID, Failure.NOT_GREEN, Failure.BLOCKED):
+        if decision in FAILURES:
             failure = Failure(decision)
         return Outcome(
             State.FAILED if failure else State(decision),
             _shorten(state["message"]),
             failure,
-            len(state["iterations"]),
+            count_attempts(state["iterations"]),
             state["calls"],
             findings=tuple(map(_shorten, state["findings"][:MOST_FINDINGS])),
             questions=tuple(state["questions"][:MOST_FINDINGS]),

@@ -13,6 +13,7 @@ from agentos.workflows.implementation import (
     code_review,
     coding,
     contesting,
+    memory,
     nodes,
     plan,
     revising,
@@ -32,6 +33,8 @@ from agentos.workflows.implementation.state import ImplementationState
 Step = Callable[[ImplementationState, BuildContext], Awaitable[Update]]
 
 LOAD = "N0_load"
+RECALL = "N0_recall"
+RECALL_CODE = "N4_recall"
 RED = "N3_red"
 GREEN = "N5_green"
 REGRESSION = "N6_regression"
@@ -39,10 +42,12 @@ VALIDATE = "N7_validate"
 FINALIZE = "N8_finalize"
 STEPS: dict[str, Step] = {
     LOAD: nodes.load,
+    RECALL: memory.take_up,
     PLAN: plan.review_plan,
     REVISE: revising.revise,
     TESTS: scaffolding.scaffold,
     RED: scaffolding.prove_red,
+    RECALL_CODE: memory.take_up_code,
     CODE: coding.implement,
     CONTEST: contesting.rule,
     GREEN: coding.prove_green,
@@ -61,12 +66,28 @@ def build_graph() -> StateGraph[
     for name, step in STEPS.items():
         builder.add_node(name, as_node(name, step))
     builder.add_edge(START, LOAD)
-    builder.add_edge(LOAD, PLAN)
     for before, choose in ROUTES.items():
         builder.add_conditional_edges(before, choose, list(STEPS))
     builder.add_edge(VALIDATE, FINALIZE)
     builder.add_edge(FINALIZE, END)
     return builder
+
+
+def _after_load(state: ImplementationState) -> str:
+    return RECALL if state.get("remembered") else PLAN
+
+
+def _after_recall(state: ImplementationState) -> str:
+    if not state["plan"]:
+        return PLAN
+    scaffolds = state["scaffolds"]
+    if not scaffolds or scaffolds[-1]["problems"]:
+        return TESTS
+    return RED
+
+
+def _after_recalled_code(state: ImplementationState) -> str:
+    return GREEN if state["iterations"] else CODE
 
 
 def _after_plan(state: ImplementationState) -> str:
@@ -88,6 +109,8 @@ def _after_red(state: ImplementationState) -> str:
         return FINALIZE
     if state["scaffolds"][-1]["problems"]:
         return TESTS
+    if memory.has_kept_code(state):
+        return RECALL_CODE
     iterations = state["iterations"]
     if iterations and coding.has_untested_code(iterations[-1]):
         return GREEN
@@ -120,7 +143,8 @@ def _after_regression(state: ImplementationState) -> str:
         return FINALIZE
     if state.get("to_mend"):
         return TESTS
-    return _again_or(REVIEW, state)
+    following = CODE if memory.is_unanswered(state) else REVIEW
+    return _again_or(following, state)
 
 
 def _after_review(state: ImplementationState) -> str:
@@ -135,10 +159,13 @@ def _again_or(following: str, state: ImplementationState) -> str:
 
 
 ROUTES: dict[str, Callable[[ImplementationState], str]] = {
+    LOAD: _after_load,
+    RECALL: _after_recall,
     PLAN: _after_plan,
     REVISE: _after_revision,
     TESTS: _after_tests,
     RED: _after_red,
+    RECALL_CODE: _after_recalled_code,
     CODE: _after_code,
     CONTEST: _after_ruling,
     GREEN: _after_green,

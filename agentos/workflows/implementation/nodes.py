@@ -17,7 +17,7 @@ from agentos.workflows.implementation import accepting, proving, rendering
 from agentos.workflows.implementation.code_review import open_findings
 from agentos.workflows.implementation.coding import finished
 from agentos.workflows.implementation.context import BuildContext
-from agentos.workflows.implementation.state import ImplementationState
+from agentos.workflows.implementation.state import ImplementationState, count_attempts
 
 MOST_DOUBTS = 5
 
@@ -121,7 +121,7 @@ async def finalize(state: ImplementationState, context: BuildContext) -> Update:
         state["began"],
     )
     branch = context.workspace.branch
-    iterations = count(len(state["iterations"]), "iteration")
+    iterations = count(count_attempts(state["iterations"]), "iteration")
     message = f"green in {iterations} on {branch}"
     unproven = len(state["unproven"])
     if unproven:

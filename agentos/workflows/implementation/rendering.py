@@ -15,7 +15,12 @@ from agentos.repository.forge.pulls.body import neutralize
 from agentos.state.confinement.folder import PathRefused
 from agentos.state.wording import count
 from agentos.workflows.implementation.blueprint import Blueprint, Change
-from agentos.workflows.implementation.state import ImplementationState, Iteration
+from agentos.workflows.implementation.state import (
+    ImplementationState,
+    Iteration,
+    count_attempts,
+)
+from agentos.workflows.prompts.rendering import show_invisible
 
 ABSENT = "(does not exist yet)"
 _LINES_AROUND = 6
@@ -114,6 +119,11 @@ def show_texts(texts: Mapping[str, str]) -> str:
     return render_changes(Changes(tuple(files)))
 
 
+def show_note(state: ImplementationState) -> str:
+    """Return what a person says, for a prompt that follows it."""
+    return show_invisible(state.get("note", "")) or "(nothing)"
+
+
 def list_declared(blueprint: Blueprint) -> str:
     """List the files of the design that are not tests."""
     rows = []
@@ -128,8 +138,9 @@ def commit_message(state: ImplementationState, blueprint: Blueprint) -> str:
     # A title that says "fixes #1" must not close anything when the commit is pushed.
     title = neutralize(" ".join(blueprint.title.split()))
     tests = len(state["scaffolds"][-1]["names"])
-    iterations = len(state["iterations"])
+    number = count_attempts(state["iterations"])
+    when = f"green in iteration {number}" if number else "green as it was kept"
     return (
         f"{title} (#{state['item']})\n\nBuilt from its approved design: {tests} tests were written first"
-        f" and proven red, green in iteration {iterations}.\n"
+        f" and proven red, {when}.\n"
     )

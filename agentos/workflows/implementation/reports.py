@@ -22,6 +22,7 @@ from agentos.workflows.implementation.state import (
     ImplementationState,
     Iteration,
     Slip,
+    count_attempts,
 )
 
 _ENDS: Mapping[str, str] = {
@@ -52,7 +53,7 @@ _IMPLEMENTATION_REPORT = """\
 ## {findings_title}
 
 {findings}
-{remarks}
+{remarks}{note}
 ## Iterations
 
 {attempts}
@@ -65,6 +66,11 @@ _REMARKS = """
 ## Remarks of the test plan's reviewer
 
 {remarks}
+"""
+_NOTE = """
+## What a person said
+
+{note}
 """
 _TEST_REPORT = """\
 # {item} - Test report
@@ -105,6 +111,8 @@ def artifacts_of(state: ImplementationState) -> Artifacts:
 
 def _lineage_files(state: ImplementationState) -> Iterator[tuple[str, str]]:
     yield "design.md", state["source"]
+    if state.get("note"):
+        yield "note.md", f"{state['note']}\n"
     if state["plan"]:
         verdict = parse_verdict(state["plan"])
         review = render_verdict(verdict, f"{state['item']}, test plan")
@@ -161,7 +169,7 @@ def render_implementation(state: ImplementationState, blueprint: Blueprint) -> s
         design=blueprint.title,
         end=end,
         message=state["message"],
-        iterations=len(state["iterations"]),
+        iterations=count_attempts(state["iterations"]),
         calls=state["calls"],
         cost=cost,
         base=state["base"] or "none",
@@ -174,6 +182,7 @@ def render_implementation(state: ImplementationState, blueprint: Blueprint) -> s
         else "Why it ended",
         findings=_list(state["findings"]).rstrip() or "None.",
         remarks=_plan_remarks(state),
+        note=_quote_note(state),
         attempts=_iteration_table(state),
     )
     if is_implemented:
@@ -209,6 +218,15 @@ def render_tests(state: ImplementationState, blueprint: Blueprint) -> str:
     if state["unproven"]:
         report += _UNPROVEN.format(unproven=_list(state["unproven"]))
     return report
+
+
+def _quote_note(state: ImplementationState) -> str:
+    note = state.get("note", "")
+    if not note:
+        return ""
+    # Its headings are not those of the report.
+    quoted = "\n".join(f"> {line}" for line in note.splitlines())
+    return _NOTE.format(note=quoted)
 
 
 def _plan_remarks(state: ImplementationState) -> str:
@@ -260,13 +278,18 @@ def _iteration_table(state: ImplementationState) -> str:
     if not state["iterations"]:
         return "None."
     rows = []
-    for number, iteration in enumerate(state["iterations"], start=1):
+    number = 0
+    for iteration in state["iterations"]:
+        name = "kept"
+        if not iteration.get("is_kept"):
+            number += 1
+            name = str(number)
         outcomes = list(_outcomes(iteration["run"]).values())
         passed = outcomes.count(TestOutcome.PASSED)
         refusals = iteration["refusals"] or ["-"]
         rows.append(
             (
-                str(number),
+                name,
                 str(passed),
                 str(len(outcomes) - passed),
                 refusals[0],

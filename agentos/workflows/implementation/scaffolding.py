@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from agentos.documents.judged_text import without_log
 from agentos.item import Failure
+from agentos.proving.runners.runs import TestRun
 from agentos.repository.look import Looker
 from agentos.workflows.engine.steps import Update
 from agentos.workflows.implementation import accepting, proving, rendering, talk
@@ -20,6 +21,7 @@ from agentos.workflows.implementation.state import (
     ImplementationState,
     Iteration,
     Scaffold,
+    count_attempts,
 )
 from agentos.workflows.looking import AskTurn, describe_looking
 
@@ -43,6 +45,9 @@ async def scaffold(state: ImplementationState, context: BuildContext) -> Update:
     start = state["base"]
     if latest is not None:
         start = latest.get("snapshot") or start
+        if latest.get("is_kept"):
+            # Its snapshot may be of another base.
+            start = state["snapshot"] if not latest["problems"] else state["base"]
     await workspace.restore(start)
     looker = context.looker(_visible(state, start))
     inputs = state.get("tests_inputs") or _begin(state, context, looker)
@@ -98,8 +103,22 @@ def _begin(
         "files": rendering.list_files(workspace, blueprint.declared),
         "test_files": "\n".join(blueprint.tests),
         "remarks": "\n".join(state.get("plan_findings", ())),
-        "suite": proving.describe_base(state["before"]),
+        "suite": proving.describe_base(TestRun.from_data(state["before"])),
+        "earlier": _show_earlier(state),
+        "note": rendering.show_note(state),
     }
+
+
+def _show_earlier(state: ImplementationState) -> str:
+    """Show the tests that an earlier run left, and what was wrong with them."""
+    if not state["scaffolds"]:
+        return ""
+    kept = state["scaffolds"][-1]
+    problems = "\n".join(f"- {problem}" for problem in kept["problems"])
+    texts = rendering.show_texts(kept["tests"])
+    return (
+        f"These tests were refused, and are not there any more:\n{problems}\n\n{texts}"
+    )
 
 
 def _reply(state: ImplementationState, latest: Scaffold) -> str:
@@ -112,9 +131,10 @@ def _reply(state: ImplementationState, latest: Scaffold) -> str:
 
 
 def _count_answers(attempts: list[Scaffold]) -> int:
-    answers = len(attempts)
+    answers = count_attempts(attempts)
     for attempt in attempts:
-        answers += len(attempt.get("slips", ()))
+        if not attempt.get("is_kept"):
+            answers += len(attempt.get("slips", ()))
     return answers
 
 
@@ -211,13 +231,17 @@ def _blocked(reason: str) -> Update:
 def _red_ending(
     state: ImplementationState, context: BuildContext, attempts: list[Scaffold]
 ) -> Update:
-    say_refused(context, f"tests, attempt {len(attempts)}", attempts[-1]["problems"])
+    number = count_attempts(attempts)
+    if not number:
+        say_refused(context, "the tests that were kept", attempts[-1]["problems"])
+        return {}
+    say_refused(context, f"tests, attempt {number}", attempts[-1]["problems"])
     # Tests that are to be mended get as many attempts as the first ones.
     allowed = SCAFFOLD_ATTEMPTS * (1 + state.get("mends", 0))
-    if len(attempts) < allowed:
+    if number < allowed:
         return {}
     first = attempts[-1]["problems"][0]
-    message = f"no usable tests in {len(attempts)} attempts: {first}"
+    message = f"no usable tests in {number} attempts: {first}"
     return {
         "decision": str(Failure.RED_INVALID),
         "message": message,

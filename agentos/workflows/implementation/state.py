@@ -7,7 +7,7 @@ that the state names. A resumed step first restores the worktree to that snapsho
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict, cast
 
 from agentos.workflows.drafting.state import DraftingState
@@ -40,6 +40,8 @@ class Scaffold(TypedDict):
     slips: NotRequired[list[Slip]]
     snapshot: NotRequired[str]
     """The commit with this attempt."""
+    is_kept: NotRequired[bool]
+    """Whether it is of an earlier run, and so no attempt of this one."""
 
 
 class Contested(TypedDict):
@@ -75,6 +77,28 @@ class Iteration(TypedDict):
     """Which attempt at the tests it was judged by."""
     has_code: NotRequired[bool]
     """Whether it changes anything."""
+    is_kept: NotRequired[bool]
+    """Whether it is of an earlier run, and so no attempt of this one."""
+
+
+class Remembered(TypedDict, total=False):
+    """What an item goes on from; what an earlier run did not leave is missing."""
+
+    plan: dict[str, Any]
+    """The state of the plan's review."""
+    tests: Scaffold
+    base: str
+    """The commit that the tests were written on."""
+    snapshot: str
+    """The commit with the tests; empty if they were refused."""
+    code: Iteration
+    """The best attempt at the code."""
+    under: str
+    """The snapshot of the tests that the code was written on."""
+    answers: str
+    """The note of the person that the code was written with."""
+    says: list[str]
+    """What the console says about it, line by line."""
 
 
 class ImplementationState(TypedDict):
@@ -168,6 +192,12 @@ class ImplementationState(TypedDict):
     """Which attempt at the code passed all proofs before its review, counted from 1; 0
     for none.
     """
+    note: str
+    """What a person says to the models; empty if nobody said anything."""
+    begun: NotRequired[str]
+    """What it was begun anew with: `tests`, `code` or `all`; empty if it went on."""
+    remembered: NotRequired[Remembered]
+    """What earlier runs left, to be taken up."""
 
 
 def joined(
@@ -175,6 +205,12 @@ def joined(
 ) -> ImplementationState:
     """Return the state after an update."""
     return cast("ImplementationState", {**state, **update})
+
+
+def count_attempts(attempts: Sequence[Scaffold] | Sequence[Iteration]) -> int:
+    """Return how many attempts are of this run."""
+    own = [attempt for attempt in attempts if not attempt.get("is_kept")]
+    return len(own)
 
 
 def initial_state(
@@ -207,4 +243,5 @@ def initial_state(
         stamp=stamp,
         calls=0,
         cost=0,
+        note="",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
@@ -26,11 +26,12 @@ from agentos.proving.inspection import conditions
 from agentos.proving.run_tests import TestFolders, run_in_sandbox
 from agentos.proving.runners.registry import has_runner
 from agentos.proving.runners.runs import TestRun
-from agentos.proving.sandbox import Sandbox, SandboxLimits, find_sandbox
+from agentos.proving.sandbox import Sandbox, SandboxLimits, choose_sandbox
 from agentos.repository.context import select_context
 from agentos.repository.git.committing import commit_to_branch
 from agentos.repository.git.delivery import make_bundle
 from agentos.repository.git.fingerprints import Fingerprint, read_fingerprint
+from agentos.repository.git.merging import move_changes
 from agentos.repository.git.names import branch_of
 from agentos.repository.git.opening import open_worktree
 from agentos.repository.git.reading import (
@@ -131,7 +132,8 @@ class Workspace:
 
     @cached_property
     def _sandbox(self) -> Sandbox:
-        sandbox = find_sandbox(environment())
+        is_allowed = self._session.assignment.config.allow_unsandboxed
+        sandbox = choose_sandbox(environment(), is_allowed=is_allowed)
         for weakness in sandbox.weaknesses:
             self._observe(
                 "warned", f"the {sandbox.name} sandbox does not protect: {weakness}"
@@ -310,6 +312,12 @@ class Workspace:
         snapshot = snapshot_of_commit(commit)
         own_documents = tuple(sorted(own))
         return self.open_looker(replace(snapshot, own_documents=own_documents), limits)
+
+    def move(self, old: str, tip: str, new: str) -> tuple[str, Sequence[str]]:
+        """Return a commit with the changes of a snapshot since an old commit on top of
+        a new one, or the paths in conflict.
+        """
+        return move_changes(self._worktree.git(), old, tip, new)
 
     def _list(self, commit: str) -> tuple[str, ...]:
         return list_files(self._worktree.git(), commit)

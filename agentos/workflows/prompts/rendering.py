@@ -41,8 +41,10 @@ _INVISIBLE = (
 _JOINERS = re.compile("(?<![^\x00-\x7f])[\u200c-\u200f]+(?![^\x00-\x7f])")
 SCALE_MARK = "{{> scale}}"
 """Stands in a prompt for the scale of findings."""
-_TRUSTED = ("item", "looking")
-"""Inputs that come from AgentOS itself: an id, and how to look at the repository."""
+_TRUSTED = ("item", "looking", "note")
+"""Inputs that come from AgentOS itself or from its user: an id, how to look at the
+repository, and what the user says.
+"""
 
 
 Inputs = Mapping[str, str]
