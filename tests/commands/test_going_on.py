@@ -159,7 +159,7 @@ class TestMovedBase:
         assert (item["status"], item["calls"]) == ("implemented", 1), ended.text
         dropped = "the code that was kept is dropped: the repository has changed since"
         assert dropped in ended.stderr
-        assert "they conflict in calc/op1.py" in ended.stderr
+        assert "has changed since and conflicts in calc/op1.py" in ended.stderr
 
     def test_tests_that_conflict_are_written_anew(self, halfway: World) -> None:
         write_files(halfway.repo, {"tests/test_op1.py": "def test_mine():\n    pass\n"})
