@@ -45,6 +45,10 @@ _REFUSED_PLANS = (State.NEEDS_REVISION, State.NEEDS_DISCUSSION)
 _LOST = "what was saved of it is gone"
 
 
+class Damaged(BadInput):
+    """What is kept of an item cannot be read."""
+
+
 @dataclass(frozen=True, slots=True)
 class Memory:
     """What is remembered of an item."""
@@ -65,7 +69,11 @@ def begin(state: ImplementationState, assignment: Assignment) -> ImplementationS
     begun["begun"] = wanted
     begun["note"] = config.note
     path = _path(assignment)
-    memory = recall(path, state["source"])
+    try:
+        memory = recall(path, state["source"])
+    except Damaged:
+        begun["kept"] = Kept(says=["what was kept of it is damaged; it begins anew"])
+        return begun
     if memory is None:
         return begun
     if wanted == ALL:
@@ -116,12 +124,14 @@ def recall(path: Path, source: str) -> Memory | None:
     """Return what is remembered of this design; None if there is nothing, or if it is of
     another text.
     """
+    if not path.exists():
+        return None
     try:
         data = read_regular(path, LARGEST)
         fields = json.loads(data)
         memory = Memory(**fields)
-    except (BadInput, ValueError, TypeError):
-        return None
+    except (BadInput, ValueError, TypeError) as error:
+        raise Damaged(str(error)) from error
     if memory.format != FORMAT or memory.design != text_hash(source):
         return None
     return memory

@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from agentos.repository.forge import ForgeComment
 
 
+LONGEST = 5_000
+"""Maximum number of characters of one comment."""
+
+
 @dataclass(frozen=True, slots=True)
 class Remarks:
     """What was said since a commit, by those who may say it."""
@@ -66,6 +70,8 @@ def _render(comment: ForgeComment) -> str:
         said += f" about {place}"
     lines = [f"{said}:"]
     body = comment.body.strip()
+    if len(body) > LONGEST:
+        body = f"{body[:LONGEST]} [cut]"
     for row in body.splitlines():
         line = f"  {row}"
         lines.append(line.rstrip())
