@@ -45,10 +45,6 @@ _REFUSED_PLANS = (State.NEEDS_REVISION, State.NEEDS_DISCUSSION)
 _LOST = "what was saved of it is gone"
 
 
-class Damaged(BadInput):
-    """What is kept of an item cannot be read."""
-
-
 @dataclass(frozen=True, slots=True)
 class Memory:
     """What is remembered of an item."""
@@ -71,7 +67,7 @@ def begin(state: ImplementationState, assignment: Assignment) -> ImplementationS
     path = _path(assignment)
     try:
         memory = recall(path, state["source"])
-    except Damaged:
+    except BadInput:
         begun["kept"] = Kept(says=["what was kept of it is damaged; it begins anew"])
         return begun
     if memory is None:
@@ -121,8 +117,8 @@ def remember(state: ImplementationState, assignment: Assignment) -> None:
 
 
 def recall(path: Path, source: str) -> Memory | None:
-    """Return what is remembered of this design; None if there is nothing, or if it is of
-    another text.
+    """Return what is remembered of this design, None if there is nothing or if it is of
+    another text; raise `BadInput` if it cannot be read.
     """
     if not path.exists():
         return None
@@ -131,7 +127,7 @@ def recall(path: Path, source: str) -> Memory | None:
         fields = json.loads(data)
         memory = Memory(**fields)
     except (BadInput, ValueError, TypeError) as error:
-        raise Damaged(str(error)) from error
+        raise BadInput(f"{path}: {error}") from error
     if memory.format != FORMAT or memory.design != text_hash(source):
         return None
     return memory

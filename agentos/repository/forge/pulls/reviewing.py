@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from agentos.repository.forge import ForgeComment
 
-
 LONGEST = 5_000
 """Maximum number of characters of one comment."""
 
