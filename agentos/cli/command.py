@@ -74,6 +74,8 @@ class Arguments(argparse.Namespace):
     """The environment of the process; no other module of `cli` reads it."""
     prog: str
     argv: Sequence[str]
+    passed_on: Sequence[str] = ()
+    """What follows `--`, for the command that this one runs."""
 
     @cached_property
     def home(self) -> Home:
@@ -161,6 +163,8 @@ class Parser(argparse.ArgumentParser):
         self.command = command
         self.hides_arguments = False
         """Whether errors never quote an argument, because it may be a key."""
+        self.passes_on = False
+        """Whether what follows `--` is for another command."""
 
     def describe(self, usage: str, description: str, epilog: str) -> None:
         """Set the texts of `--help`."""
@@ -180,7 +184,14 @@ class Parser(argparse.ArgumentParser):
 
     def parse(self, argv: Sequence[str]) -> Arguments:
         """Parse the arguments; suggest the nearest option for an unknown one."""
-        arguments, unknown = self.parse_known_args(argv, Arguments())
+        own = list(argv)
+        passed_on: list[str] = []
+        if self.passes_on and "--" in own:
+            end = own.index("--")
+            passed_on = own[end + 1 :]
+            del own[end:]
+        arguments, unknown = self.parse_known_args(own, Arguments())
+        arguments.passed_on = passed_on
         if unknown:
             self.error(self._explain(unknown[0]))
         arguments.prog = self.prog

@@ -46,10 +46,13 @@ examples:
   agentos pr 42             open a draft from agentos/42-... into the repository's default branch
   agentos pr 42 --push      push exactly that branch first, never by force
   agentos pr 42 --dry-run   show title and body, and what would be done
+  agentos pr 42 --revise    have the item built on with what reviewers said about its pull request
+  agentos pr 42 --revise -- --coder anthropic:claude-sonnet-5   with options of implement-workflow
 """
 EPILOG = """\
 exit codes:
-  0    the pull request is open or merged, or it was a dry run
+  0    the pull request is open or merged, or it was a dry run; with --revise: nothing new was said, or it is revised
+  1    with --revise: the item could not be revised
   2    it cannot be opened: not implemented, not on GitHub, or GitHub refuses it
   3    an internal error of AgentOS
   75   GitHub is unavailable for now; run the command again later
@@ -64,7 +67,7 @@ environment:
 
 def add_arguments(parser: Parser) -> None:
     """Add the item and the options."""
-    parser.describe("agentos pr ITEM [options]", DESCRIPTION, EPILOG)
+    parser.describe("agentos pr ITEM [options] [-- OPTIONS]", DESCRIPTION, EPILOG)
     parser.add_argument("item", metavar="ITEM", help="an id such as 42, or IMPL-42")
     parser.add_argument(
         "--base",
@@ -80,6 +83,13 @@ def add_arguments(parser: Parser) -> None:
         help="the git remote of the GitHub repository (default: origin)",
     )
     add_flag(parser, "--dry-run", "show what would be done; change nothing")
+    add_flag(
+        parser,
+        "--revise",
+        "run the item again with the new comments of trusted people as a note",
+    )
+    add_flag(parser, "--any-author", "with --revise: take comments of all people")
+    parser.passes_on = True
     parser.add_common_arguments()
 
 
@@ -87,12 +97,29 @@ def run(arguments: Arguments) -> int:
     """Open the pull request, or report the one that exists."""
     arguments.home.check_private()
     item = normalize_id(arguments.item, Kind.IMPLEMENTATION)
+    _check_options(arguments)
+    if arguments.revise:
+        from agentos.cli.revise import revise
+
+        return revise(arguments, item)
     with usage_errors(arguments.repository):
         work = find_work(arguments.home, arguments.repository, item)
         if arguments.dry_run:
             return _open(arguments, work)
         with arguments.lock(Item(Kind.IMPLEMENTATION, item, "")):
             return _open(arguments, work)
+
+
+def _check_options(arguments: Arguments) -> None:
+    if arguments.passed_on and not arguments.revise:
+        raise UsageError("--: options of implement-workflow need --revise")
+    if arguments.any_author and not arguments.revise:
+        raise UsageError("--any-author: needs --revise")
+    if arguments.revise and arguments.push:
+        raise UsageError(
+            "--revise and --push exclude each other; look at the revision, then run"
+            " again with --push"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +190,8 @@ def _open(arguments: Arguments, work: Work) -> int:
     from agentos.repository.forge.pulls.pushing import clear_leftover
     from agentos.repository.forge.pulls.requests import find_pulls, open_pull
 
-    session = _connect(arguments, work)
+    forge, remote = connect(arguments)
+    session = _describe(arguments, work, forge, remote)
     forge, target = session.forge, session.remote.repository
     there = forge.find_commit(work.branch)
     pulls = find_pulls(forge, work.branch)
@@ -194,9 +222,9 @@ def _open(arguments: Arguments, work: Work) -> int:
     return 0
 
 
-def _connect(arguments: Arguments, work: Work) -> PullSession:
+def connect(arguments: Arguments) -> tuple[Forge, Remote]:
     """Find the repository on its forge, with a token."""
-    from agentos.repository.forge.pulls.pushing import Remote, find_remote
+    from agentos.repository.forge.pulls.pushing import find_remote
 
     environ = arguments.environ
     found = find_repository(arguments.repository)
@@ -208,6 +236,14 @@ def _connect(arguments: Arguments, work: Work) -> PullSession:
     forge = open_forge(remote.repository, environ, say)
     if forge.token_advice:
         raise UsageError(f"a pull request needs a token; {forge.token_advice}")
+    return forge, remote
+
+
+def _describe(
+    arguments: Arguments, work: Work, forge: Forge, remote: Remote
+) -> PullSession:
+    from agentos.repository.forge.pulls.pushing import Remote
+
     facts = forge.describe()
     target = forge.repository
     if facts.is_archived:

@@ -159,7 +159,7 @@ class TestMovedBase:
         assert (item["status"], item["calls"]) == ("implemented", 1), ended.text
         dropped = "the code that was kept is dropped: the repository has changed since"
         assert dropped in ended.stderr
-        assert "they conflict in calc/op1.py" in ended.stderr
+        assert "has changed since and conflicts in calc/op1.py" in ended.stderr
 
     def test_tests_that_conflict_are_written_anew(self, halfway: World) -> None:
         write_files(halfway.repo, {"tests/test_op1.py": "def test_mine():\n    pass\n"})
@@ -321,3 +321,13 @@ def test_a_kill_loses_nothing_that_was_kept(halfway: World) -> None:
     item = item_of(ended.stdout)
     assert (item["status"], item["calls"]) == ("implemented", 1), ended.text
     assert halfway.leftovers() == []
+
+
+def test_a_damaged_memory_is_said_and_not_used(halfway: World) -> None:
+    (path,) = (halfway.home / "worktrees").rglob(".1.memory")
+    path.with_name(".1.memory-new").write_text("{", "utf-8")
+    path.write_text(path.read_text("utf-8")[:-100], "utf-8")
+    record(halfway)
+    ended = halfway.run(*COMMAND)
+    assert "what was kept of it is damaged; it begins anew" in ended.text
+    assert "Executing: N1_review_plan" in ended.text

@@ -188,6 +188,38 @@ class FolderForge:
             if data["branch"] == branch:
                 yield _pull_of(number, data)
 
+    def put_remark(
+        self,
+        number: int,
+        body: str,
+        *,
+        author: str = "ada",
+        role: str = "maintainer",
+        place: str = "",
+        written: float = 0.0,
+    ) -> None:
+        """Say something about a pull request."""
+        data = self._read()
+        remark = {
+            "body": body,
+            "author": author,
+            "role": role,
+            "date": "2026-06-01",
+            "place": place,
+            "written": written,
+        }
+        data["pulls"][number - 1].setdefault("remarks", []).append(remark)
+        self._write(data)
+
+    def list_pull_comments(self, number: int) -> Iterator[ForgeComment]:
+        """Yield what was said about a pull request, the oldest first."""
+        pulls = self._read()["pulls"]
+        if number > len(pulls):
+            raise Absent(f"{self.repository.refer(number)}: not found")
+        remarks = pulls[number - 1].get("remarks", [])
+        for id, remark in enumerate(sorted(remarks, key=lambda r: r["written"]), 1):
+            yield _comment_of(id, remark)
+
     def create_pull(self, proposal: Proposal) -> Pull:
         """Open a pull request."""
         commit = self.find_commit(proposal.branch)
@@ -248,6 +280,8 @@ def _comment_of(id: int, data: dict[str, Any]) -> ForgeComment:
         body=data["body"],
         date=data["date"],
         url=f"folder://comments/{id}",
+        written=data.get("written", 0.0),
+        place=data.get("place", ""),
     )
 
 

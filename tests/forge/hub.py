@@ -57,6 +57,10 @@ class Repo:
     has_drafts: bool = True
     branches: dict[str, str] = field(default_factory=dict)
     pulls: list[dict[str, Any]] = field(default_factory=list)
+    reviews: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
+    """What reviews say of a pull request as a whole, by its number."""
+    remarks: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
+    """What reviews say about lines."""
     git_dir: Path | None = None
     """A bare repository that git can push to; then its branches are the branches."""
 
@@ -136,6 +140,32 @@ class Repo:
         below.append(comment)
         self.issues[number - 1]["comments"] = len(below)
         return comment
+
+    def review(
+        self,
+        number: int,
+        body: str,
+        *,
+        login: str = "somebody",
+        association: str = "MEMBER",
+        written: str = "",
+        path: str = "",
+        line: int = 0,
+    ) -> None:
+        """Review a pull request, or one of its lines."""
+        said: dict[str, Any] = {
+            "id": self.id * 2_000_000 + len(self.reviews) + len(self.remarks) + 1,
+            "body": body,
+            "user": {"login": login, "type": "User"},
+            "author_association": association,
+            "html_url": f"https://github.invalid/{self.full_name}/pull/{number}",
+        }
+        moment_of = "created_at" if path else "submitted_at"
+        said[moment_of] = written or moment()
+        if path:
+            said |= {"path": path, "line": line, "original_line": line}
+        below = self.remarks if path else self.reviews
+        below.setdefault(number, []).append(said)
 
     def describe(self) -> dict[str, Any]:
         """Return what GitHub says about a repository."""
@@ -437,6 +467,12 @@ class Handler(BaseHTTPRequestHandler):
                 return 200, {"ref": ref, "object": {"type": "commit", "sha": tip}}, {}
             case "GET", ["pulls"]:
                 return self._page(seen, repo, "pulls", list_pulls(repo, seen.query))
+            case "GET", ["pulls", number, "reviews" | "comments" as what] if any(
+                pull["number"] == int(number) for pull in repo.pulls
+            ):
+                said = repo.reviews if what == "reviews" else repo.remarks
+                below = said.get(int(number), [])
+                return self._page(seen, repo, f"pulls/{number}/{what}", below)
             case "POST", ["pulls"]:
                 return self._create_pull(seen, repo)
         raise Refusal(404, "Not Found")

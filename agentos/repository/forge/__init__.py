@@ -125,6 +125,10 @@ class ForgeComment:
     date: str
     """The day on which it was written, as `2026-06-01`."""
     url: str
+    written: float = 0.0
+    """When it was written, in seconds since 1970; 0 if the forge does not say."""
+    place: str = ""
+    """What a review says it about, as `shelf/export.py, line 7`; empty for all of it."""
 
     @property
     def is_ours(self) -> bool:
@@ -248,6 +252,11 @@ class Forge(Protocol):
 
     def list_pulls(self, branch: str) -> Iterator[Pull]:
         """Yield the pull requests of a branch of this repository, in any state."""
+
+    def list_pull_comments(self, number: int) -> Iterator[ForgeComment]:
+        """Yield what was said about a pull request, the oldest first: comments, reviews
+        and their remarks on lines; raise `Absent` if there is no such pull request.
+        """
 
     def create_pull(self, proposal: Proposal) -> Pull:
         """Open a pull request; raise `Invalid` if the branch has an open one, and

@@ -67,17 +67,25 @@ def merge_trees(git: Git, base: str, tip: str, *, is_strict: bool = False) -> Me
     return Merged("", conflict.names[:_MOST_FILES])
 
 
-def move_changes(git: Git, old: str, tip: str, new: str) -> tuple[str, Sequence[str]]:
+def move_changes(
+    git: Git,
+    old: str,
+    tip: str,
+    new: str,
+) -> tuple[str, Sequence[str]]:
     """Return a commit with the changes of a tip since an old commit on top of a new one;
     an empty one and the paths in conflict if they cannot be put there.
     """
     # Both get the old commit as their parent, whatever their history is.
-    theirs = commit_merge(git, tree_of(git, tip), (old,))
-    ours = commit_merge(git, tree_of(git, new), (old,))
+    changed = tree_of(git, tip)
+    theirs = commit_merge(git, changed, [old])
+    present = tree_of(git, new)
+    ours = commit_merge(git, present, [old])
     merged = merge_trees(git, ours, theirs)
     if not merged.tree:
         return "", merged.conflicts
-    return commit_merge(git, merged.tree, (new,)), ()
+    moved = commit_merge(git, merged.tree, [new])
+    return moved, ()
 
 
 def adds_nothing(git: Git, base: str, tip: str) -> bool:

@@ -61,8 +61,17 @@ def begin(state: ImplementationState, assignment: Assignment) -> ImplementationS
     """Return the initial state of an item with what earlier runs left of it."""
     config = assignment.config
     wanted = _wanted(assignment)
-    begun = ImplementationState(**{**state, "begun": wanted, "note": config.note})
-    memory = recall(_path(assignment), state["source"])
+    begun = state.copy()
+    begun["begun"] = wanted
+    begun["note"] = config.note
+    path = _path(assignment)
+    try:
+        memory = recall(path, state["source"])
+    except BadInput:
+        begun["remembered"] = Remembered(
+            says=["what was kept of it is damaged; it begins anew"]
+        )
+        return begun
     if memory is None:
         return begun
     if wanted == ALL:
@@ -83,8 +92,11 @@ def resumes(state: ImplementationState, assignment: Assignment) -> bool:
     """
     wanted = _wanted(assignment)
     note = assignment.config.note
-    is_same_start = wanted in ("", state.get("begun", ""))
-    return is_same_start and note in ("", state.get("note", ""))
+    begun = state.get("begun", "")
+    if wanted not in ("", begun):
+        return False
+    said = state.get("note", "")
+    return note in ("", said)
 
 
 def remember(state: ImplementationState, assignment: Assignment) -> None:
@@ -97,8 +109,10 @@ def remember(state: ImplementationState, assignment: Assignment) -> None:
     note = state.get("note", "")
     if state["decision"] == State.IMPLEMENTED:
         note = ""
-    memory = Memory(text_hash(state["source"]), note, kept)
-    data = json.dumps(asdict(memory), ensure_ascii=False)
+    design = text_hash(state["source"])
+    memory = Memory(design, note, kept)
+    fields = asdict(memory)
+    data = json.dumps(fields, ensure_ascii=False)
     # A fixed name: what a kill leaves of it is replaced by the next run.
     temporary = path.with_name(f"{path.name}-new")
     remove_file(temporary)
@@ -107,14 +121,17 @@ def remember(state: ImplementationState, assignment: Assignment) -> None:
 
 
 def recall(path: Path, source: str) -> Memory | None:
-    """Return what is remembered of this design; None if there is nothing, or if it is of
-    another text.
+    """Return what is remembered of this design, None if there is nothing or if it is of
+    another text; raise `BadInput` if it cannot be read.
     """
-    try:
-        data = json.loads(read_regular(path, LARGEST))
-        memory = Memory(**data)
-    except (BadInput, ValueError, TypeError):
+    if not path.exists():
         return None
+    try:
+        data = read_regular(path, LARGEST)
+        fields = json.loads(data)
+        memory = Memory(**fields)
+    except (BadInput, ValueError, TypeError) as error:
+        raise BadInput(f"{path}: {error}") from error
     if memory.format != FORMAT or memory.design != text_hash(source):
         return None
     return memory
@@ -122,18 +139,21 @@ def recall(path: Path, source: str) -> Memory | None:
 
 async def take_up(state: ImplementationState, context: BuildContext) -> Update:
     """Go on with the plan that is kept, and put the tests that are kept onto the base."""
-    kept = state.get("remembered") or Remembered()
+    kept = _kept(state)
     for line in kept.get("says", ()):
         context.observe("noted", line)
     update: Update = dict(kept.get("plan", {}))
     scaffold = kept.get("tests")
     if scaffold is None:
         return update
+    base = state["base"]
     if scaffold["problems"]:
         # They were refused: the next attempt is told why.
-        return {**update, "scaffolds": [_mark_scaffold(scaffold)]}
+        update["scaffolds"] = [_mark_scaffold(scaffold)]
+        return update
     snapshot = kept.get("snapshot", "")
-    problem = await _put_on(context, state["base"], kept.get("base", ""), snapshot)
+    written_on = kept.get("base", "")
+    problem = await _put_on(context, base, written_on, snapshot)
     if problem:
         context.observe("noted", f"the tests that were kept are dropped: {problem}")
         return update
@@ -144,51 +164,57 @@ async def take_up(state: ImplementationState, context: BuildContext) -> Update:
         text = workspace.read(path) or ""
         tests[path] = text
         if is_pytest_module(path):
-            existing = compare(text, workspace.read_base(path)).existing
-            earlier += [f"{path}::{name}" for name in existing]
-    snapshot = workspace.snapshot("tests")
-    present = Scaffold(
-        **{**scaffold, "tests": tests, "earlier": earlier, "snapshot": snapshot}
-    )
-    return {
-        **update,
-        "scaffolds": [_mark_scaffold(present)],
-        "snapshot": snapshot,
-    }
+            original = workspace.read_base(path)
+            comparison = compare(text, original)
+            earlier += [f"{path}::{name}" for name in comparison.existing]
+    present = _mark_scaffold(scaffold)
+    present["tests"] = tests
+    present["earlier"] = earlier
+    present["snapshot"] = workspace.snapshot("tests")
+    update["scaffolds"] = [present]
+    update["snapshot"] = present["snapshot"]
+    return update
 
 
 async def take_up_code(state: ImplementationState, context: BuildContext) -> Update:
     """Put the code that is kept beside the tests, to be proven like an attempt."""
-    kept = state.get("remembered") or Remembered()
+    kept = _kept(state)
     code = kept["code"]
     under = kept.get("under", "")
-    problem = await _put_on(context, state["snapshot"], under, code["snapshot"])
+    onto = state["snapshot"]
+    problem = await _put_on(context, onto, under, code["snapshot"])
     if problem:
         context.observe("noted", f"the code that was kept is dropped: {problem}")
-        without = Remembered(**kept)
+        without = kept.copy()
         del without["code"]
         return {"remembered": without}
     workspace = context.workspace
     # Its snapshot may have other tests than those that were accepted since.
-    workspace.write(state["scaffolds"][-1]["tests"])
+    scaffold = state["scaffolds"][-1]
+    workspace.write(scaffold["tests"])
     snapshot = workspace.snapshot("kept")
-    kept_code = _mark_iteration(code, snapshot)
-    kept_code["scaffold"] = len(state["scaffolds"])
-    return {"iterations": [kept_code]}
+    iteration = _mark_iteration(code, snapshot)
+    iteration["scaffold"] = len(state["scaffolds"])
+    return {"iterations": [iteration]}
 
 
 def has_kept_code(state: ImplementationState) -> bool:
     """Tell whether code of an earlier run is still to be put beside the tests."""
-    kept = state.get("remembered") or Remembered()
-    return "code" in kept and not state["iterations"]
+    if state["iterations"]:
+        return False
+    kept = _kept(state)
+    return "code" in kept
 
 
 def is_unanswered(state: ImplementationState) -> bool:
     """Tell whether the present code was written before the person's note."""
     note = state.get("note", "")
-    if not note or not state["iterations"][-1].get("is_kept"):
+    current = state["iterations"][-1]
+    if not note:
         return False
-    kept = state.get("remembered") or Remembered()
+    if not current.get("is_kept"):
+        return False
+    kept = _kept(state)
     return note != kept.get("answers", "")
 
 
@@ -205,9 +231,13 @@ async def _put_on(context: BuildContext, onto: str, old: str, commit: str) -> st
     moved, conflicts = workspace.move(old, commit, onto)
     if not moved:
         listed = enumerate_words(conflicts)
-        return f"the repository has changed since, and they conflict in {listed}"
+        return f"the repository has changed since and conflicts in {listed}"
     await workspace.restore(moved)
     return ""
+
+
+def _kept(state: ImplementationState) -> Remembered:
+    return state.get("remembered") or Remembered()
 
 
 def _wanted(assignment: Assignment) -> str:
@@ -223,14 +253,15 @@ def _path(assignment: Assignment) -> Path:
 
 
 def _is_recorded(kept: Remembered) -> bool:
-    return kept.get("plan", {}).get("reviewer") == RECORDED
+    plan = kept.get("plan", {})
+    return plan.get("reviewer") == RECORDED
 
 
 def _leave_out(kept: Remembered, restart: str) -> Remembered:
     """Return what is kept by a run that writes something anew, with the line that says
     so.
     """
-    left = Remembered(**kept)
+    left = kept.copy()
     dropped = []
     if restart == TESTS and "tests" in left:
         del left["tests"]
@@ -243,7 +274,8 @@ def _leave_out(kept: Remembered, restart: str) -> Remembered:
         parts.append("the reviewed plan")
     tests = left.get("tests")
     if tests is not None and not tests["problems"]:
-        parts.append(count(len(tests["names"]), "test"))
+        number = len(tests["names"])
+        parts.append(count(number, "test"))
     elif tests is not None:
         parts.append("what was wrong with the last tests")
     if "code" in left:
@@ -259,11 +291,14 @@ def _collect(state: ImplementationState) -> Remembered:
     """Return what a state has of plan, tests and code; of what it has not come to, what
     it began with.
     """
-    began_with = state.get("remembered") or Remembered()
+    began_with = _kept(state)
     kept = Remembered()
-    plan = {key: state[key] for key in PLAN_KEYS if key in state}  # type: ignore[literal-required]
-    if not state["plan"]:
-        plan = began_with.get("plan", {})
+    plan = began_with.get("plan", {})
+    if state["plan"]:
+        plan = {}
+        for key in PLAN_KEYS:
+            if key in state:
+                plan[key] = state[key]  # type: ignore[literal-required]
     if not plan or state["decision"] in _REFUSED_PLANS:
         return kept
     kept["plan"] = plan
@@ -272,8 +307,9 @@ def _collect(state: ImplementationState) -> Remembered:
         kept["base"] = state["base"]
         kept["snapshot"] = state["snapshot"]
     elif "tests" in began_with:
-        for key in ("tests", "base", "snapshot"):
-            kept[key] = began_with[key]
+        kept["tests"] = began_with["tests"]
+        kept["base"] = began_with["base"]
+        kept["snapshot"] = began_with["snapshot"]
     _collect_code(kept, state, began_with)
     return kept
 
@@ -285,12 +321,14 @@ def _collect_code(
     if best is not None:
         kept["code"] = _without_proofs(best)
         kept["under"] = state["snapshot"]
-        kept["answers"] = state.get("note", "")
+        answers = state.get("note", "")
         if best.get("is_kept"):
-            kept["answers"] = began_with.get("answers", "")
+            answers = began_with.get("answers", "")
+        kept["answers"] = answers
     elif "code" in began_with:
-        for key in ("code", "under", "answers"):
-            kept[key] = began_with[key]
+        kept["code"] = began_with["code"]
+        kept["under"] = began_with["under"]
+        kept["answers"] = began_with["answers"]
 
 
 def _best(state: ImplementationState) -> Iteration | None:
@@ -299,17 +337,23 @@ def _best(state: ImplementationState) -> Iteration | None:
         return best
     # One that was interrupted before its tests ran is better than none.
     written = [attempt for attempt in state["iterations"] if attempt["snapshot"]]
-    return written[-1] if written else None
+    if not written:
+        return None
+    return written[-1]
 
 
 def _mark_scaffold(scaffold: Scaffold) -> Scaffold:
-    return Scaffold(**{**scaffold, "is_kept": True})
+    marked = scaffold.copy()
+    marked["is_kept"] = True
+    return marked
 
 
 def _mark_iteration(iteration: Iteration, snapshot: str) -> Iteration:
     """Return an iteration of an earlier run that is to be proven again."""
-    bare = _without_proofs(iteration)
-    return Iteration(**{**bare, "snapshot": snapshot, "is_kept": True})
+    marked = _without_proofs(iteration)
+    marked["snapshot"] = snapshot
+    marked["is_kept"] = True
+    return marked
 
 
 def _without_proofs(iteration: Iteration) -> Iteration:

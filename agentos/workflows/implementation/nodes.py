@@ -121,7 +121,8 @@ async def finalize(state: ImplementationState, context: BuildContext) -> Update:
         state["began"],
     )
     branch = context.workspace.branch
-    iterations = count(count_attempts(state["iterations"]), "iteration")
+    attempts = count_attempts(state["iterations"])
+    iterations = count(attempts, "iteration")
     message = f"green in {iterations} on {branch}"
     unproven = len(state["unproven"])
     if unproven:

@@ -26,7 +26,7 @@ from agentos.repository.forge.filing.sending import Sender
 from agentos.repository.forge.pulls.requests import find_pulls, open_pull
 from tests.forge import Hub, serve
 from tests.forge.folder import FolderForge
-from tests.forge.hub import TOKEN
+from tests.forge.hub import TOKEN, moment
 
 BRANCH = "agentos/42-export"
 COMMIT = "c" * 40
@@ -49,6 +49,8 @@ class Subject:
     """Creates another repository with this name."""
     comment: Callable[..., None]
     """Has somebody comment on an issue."""
+    remark: Callable[..., None]
+    """Has somebody review a pull request."""
     stranger: str
     """The forge's word for somebody who is not trusted."""
 
@@ -75,6 +77,27 @@ def _github(hub: Hub) -> Subject:
         association = "NONE" if role == "stranger" else "MEMBER"
         repo.comment(number, body, login=logins[role], association=association)
 
+    def remark(
+        number: int,
+        body: str,
+        *,
+        written: float,
+        role: str = "trusted",
+        place: tuple[str, int] = ("", 0),
+    ) -> None:
+        login = "mallory" if role == "stranger" else "ada"
+        association = "NONE" if role == "stranger" else "MEMBER"
+        path, line = place
+        repo.review(
+            number,
+            body,
+            login=login,
+            association=association,
+            written=moment(written),
+            path=path,
+            line=line,
+        )
+
     return Subject(
         package.open_forge(repository, environ, lambda text: None),
         put,
@@ -82,6 +105,7 @@ def _github(hub: Hub) -> Subject:
         close,
         hub.repo,
         comment,
+        remark,
         "contributor",
     )
 
@@ -108,6 +132,24 @@ def _folder(root: Path) -> Subject:
         roles = {"robot": "robot", "stranger": "guest", "trusted": "developer"}
         forge.put_comment(number, body, authors[role], roles[role])
 
+    def remark(
+        number: int,
+        body: str,
+        *,
+        written: float,
+        role: str = "trusted",
+        place: tuple[str, int] = ("", 0),
+    ) -> None:
+        path, line = place
+        forge.put_remark(
+            number,
+            body,
+            author="mallory" if role == "stranger" else "ada",
+            role="guest" if role == "stranger" else "developer",
+            place=f"{path}, line {line}" if path else "",
+            written=written,
+        )
+
     return Subject(
         forge,
         put,
@@ -115,6 +157,7 @@ def _folder(root: Path) -> Subject:
         lambda number: forge.close_pull(number, "closed"),
         lambda name: forge.at(name).clear(),
         comment,
+        remark,
         "guest",
     )
 
@@ -364,3 +407,26 @@ def test_a_pull_request_is_opened_once_and_again_after_it_was_closed(
 def test_a_branch_that_is_not_there_cannot_be_proposed(subject: Subject) -> None:
     with pytest.raises(Invalid, match="use --ready"):
         open_pull(subject.forge, propose())
+
+
+def test_what_is_said_about_a_pull_request_is_listed_with_its_time_and_place(
+    subject: Subject,
+) -> None:
+    subject.push()
+    pull = subject.forge.create_pull(propose())
+    assert list(subject.forge.list_pull_comments(pull.number)) == []
+    subject.remark(pull.number, "Too slow.", written=1_800_000_300.0)
+    subject.remark(
+        pull.number,
+        "Why 7?",
+        written=1_800_000_100.0,
+        place=("calc/op.py", 5),
+    )
+    subject.remark(pull.number, "Me too!", written=1_800_000_200.0, role="stranger")
+    said = list(subject.forge.list_pull_comments(pull.number))
+    assert [each.body for each in said] == ["Why 7?", "Me too!", "Too slow."]
+    assert [each.author.is_trusted for each in said] == [True, False, True]
+    assert [each.place for each in said] == ["calc/op.py, line 5", "", ""]
+    assert said[0].written == 1_800_000_100.0
+    with pytest.raises(Absent):
+        list(subject.forge.list_pull_comments(99))

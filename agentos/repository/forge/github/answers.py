@@ -86,6 +86,17 @@ def api_time(moment: float) -> str:
     return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def read_time(text: str) -> float:
+    """Read a time as the API gives it; 0 if it is none."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return 0.0
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return moment.timestamp()
+
+
 def next_page(headers: Mapping[str, str]) -> str | None:
     """Return the address of the next page from a `Link` header."""
     for link in headers.get("link", "").split(","):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from copy import copy
+from itertools import islice
 from typing import Any
 
 from agentos.repository.forge import (
@@ -20,11 +21,13 @@ from agentos.repository.forge import (
     Unclear,
 )
 from agentos.repository.forge.github import SCHEME, find_repository
-from agentos.repository.forge.github.answers import api_time
+from agentos.repository.forge.github.answers import api_time, read_time
 from agentos.repository.forge.github.client import Client
 
 TRUSTED = frozenset({"OWNER", "MEMBER", "COLLABORATOR"})
 """Associations of an author with the repository that make the author trusted."""
+COMMENTS_LIMIT = 1_000
+"""Maximum number of comments of one sort that are read of a pull request."""
 WORD_LIMIT = 500
 """Maximum number of characters in a name, a branch or an address."""
 
@@ -170,6 +173,23 @@ class GitHub(Client):
             if pull and is_of_branch and self.repository.is_named(name):
                 yield pull
 
+    def list_pull_comments(self, number: int) -> Iterator[ForgeComment]:
+        """Yield what was said about a pull request, the oldest first."""
+        paths = (
+            f"/pulls/{number}/reviews",
+            f"/pulls/{number}/comments",
+            f"/issues/{number}/comments",
+        )
+        found = []
+        for path in paths:
+            for data in islice(self.list(path), COMMENTS_LIMIT):
+                comment = _read_comment(data)
+                # A review may say nothing but what its remarks say.
+                if comment is not None and comment.body.strip():
+                    found.append(comment)
+        found.sort(key=lambda comment: comment.written)
+        yield from found
+
     def create_pull(self, proposal: Proposal) -> Pull:
         """Open a pull request."""
         content = {
@@ -214,13 +234,26 @@ def _read_comment(data: Mapping[str, Any]) -> ForgeComment | None:
     id = _whole_of(data, "id")
     if not id:
         return None
+    moment = _text(data, "created_at") or _text(data, "submitted_at")
     return ForgeComment(
         id=id,
         author=_read_author(data),
         body=str(data.get("body") or ""),
-        date=_text(data, "created_at")[:10],
+        date=moment[:10],
         url=_text(data, "html_url"),
+        written=read_time(moment),
+        place=_place_of(data),
     )
+
+
+def _place_of(data: Mapping[str, Any]) -> str:
+    """Return the file and the line that a remark is about, empty if it is about none."""
+    path = _text(data, "path")
+    # A line that was changed since has only its original number.
+    line = _whole_of(data, "line") or _whole_of(data, "original_line")
+    if not path or not line:
+        return path
+    return f"{path}, line {line}"
 
 
 def _read_author(data: Mapping[str, Any]) -> Author:

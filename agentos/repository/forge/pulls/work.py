@@ -11,6 +11,7 @@ from agentos.kinds import Kind
 from agentos.repository.forge import ForgeRepository, find_package, is_source
 from agentos.repository.forge.pulls.joining import find_change_logs
 from agentos.repository.git import opening, repository, stacking
+from agentos.repository.git.worktree import Worktree
 from agentos.repository.paths import document_path
 from agentos.state.files import is_inside, read_regular
 from agentos.state.home import Home, repository_key
@@ -61,18 +62,7 @@ def find_work(home: Home, place: Path, id: str) -> Work:
             " see agentos status"
         )
     git = found.git()
-    worktree = opening.find_record(place, id)
-    if worktree is None:
-        raise UsageError(
-            f"{item.label}: its branch is gone; what is kept of it: agentos salvage"
-            f" {id}"
-        )
-    tip = repository.read_ref(git, worktree.branch_ref)
-    if tip == worktree.base:
-        raise UsageError(
-            f"{item.label}: {worktree.branch} has no commit of its own; there is"
-            " nothing to propose"
-        )
+    worktree, tip = _find_branch(place, item)
     main = document_path(item.kind, id)
     where = main.rpartition("/")[0]
     report = _read_report(place, main)
@@ -91,6 +81,33 @@ def find_work(home: Home, place: Path, id: str) -> Work:
         where=where,
         issue=_issue_of(home, key, id),
     )
+
+
+def find_proposed(place: Path, id: str) -> tuple[str, float]:
+    """Return the branch of an item that was implemented, and the time of its last
+    commit; raise `UsageError` if it has none.
+    """
+    worktree, tip = _find_branch(place, Item(Kind.IMPLEMENTATION, id, ""))
+    git = repository.find_repository(place).git()
+    seconds = git.line("show", "--no-patch", "--format=%ct", tip)
+    return worktree.branch, float(seconds)
+
+
+def _find_branch(place: Path, item: Item) -> tuple[Worktree, str]:
+    worktree = opening.find_record(place, item.id)
+    if worktree is None:
+        raise UsageError(
+            f"{item.label}: its branch is gone; what is kept of it: agentos salvage"
+            f" {item.id}"
+        )
+    git = repository.find_repository(place).git()
+    tip = repository.read_ref(git, worktree.branch_ref)
+    if tip == worktree.base:
+        raise UsageError(
+            f"{item.label}: {worktree.branch} has no commit of its own; there is"
+            " nothing to propose"
+        )
+    return worktree, tip
 
 
 def check_reports(work: Work) -> None:
