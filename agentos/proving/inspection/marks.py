@@ -46,7 +46,9 @@ def allowed_marks(module: ast.Module, known: Names) -> set[ast.expr]:
     """
     allowed: set[ast.expr] = set()
     for call in nodes_of(module, ast.Call):
-        if _condition(call) in known or (_is_conditional(call) and _is_about_platform(call)):
+        if _condition(call) in known or (
+            _is_conditional(call) and _is_about_platform(call)
+        ):
             allowed.add(call.func)
     return allowed
 

@@ -10,6 +10,7 @@ from agentos.documents.changes.model import Changes
 from agentos.errors import BadInput
 from agentos.repository.forge.pulls.body import neutralize
 from agentos.state.confinement.folder import PathRefused
+from agentos.state.wording import count
 from agentos.workflows.implementation.blueprint import Blueprint
 from agentos.workflows.implementation.state import ImplementationState
 
@@ -79,9 +80,9 @@ def commit_message(state: ImplementationState, blueprint: Blueprint) -> str:
     """Return the message of the item's commit."""
     # A title that says "fixes #1" must not close anything when the commit is pushed.
     title = neutralize(" ".join(blueprint.title.split()))
-    tests = len(state["scaffolds"][-1]["names"])
+    tests = count(len(state["scaffolds"][-1]["names"]), "test")
     iterations = len(state["iterations"])
     return (
-        f"{title} (#{state['item']})\n\nBuilt from its approved design: {tests} tests were written first"
-        f" and proven red, green in iteration {iterations}.\n"
+        f"{title} (#{state['item']})\n\nBuilt from its approved design: {tests} written first, red where"
+        f" the behavior is new, green in iteration {iterations}.\n"
     )
