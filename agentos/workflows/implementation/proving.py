@@ -33,6 +33,7 @@ from agentos.proving.judging import (
 )
 from agentos.proving.runners.runs import FileCoverage, TestRun
 from agentos.state.terminal_text import clean_text
+from agentos.state.wording import count
 from agentos.workflows.implementation.blueprint import Blueprint, Change
 from agentos.workflows.implementation.existing_tests import without_existing
 from agentos.workflows.implementation.importing import planned_modules
@@ -147,7 +148,10 @@ def describe_base(run: TestRun) -> str:
     failures = failures_of(run)
     if not run.tests and not failures:
         return "The repository has no tests yet."
-    lines = [f"{len(run.passed)} tests of the repository pass before any change."]
+    passing = len(run.passed)
+    verb = "passes" if passing == 1 else "pass"
+    tests = count(passing, "test")
+    lines = [f"{tests} of the repository {verb} before any change."]
     if not failures:
         return lines[0]
     lines.append(
