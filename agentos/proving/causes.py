@@ -17,6 +17,8 @@ from agentos.proving.runners.runs import (
 _STAND_INS = ("'NoneType'", "NotWrittenYet")
 """Words in the message of an operation on something that is not built yet."""
 
+_FAILED = (TestOutcome.FAILED, TestOutcome.ERROR)
+
 Failure = TestResult | CollectionError
 Cause = tuple[str, str, str]
 """Exception, first line of the message, and place: equal for failures of one cause."""
@@ -27,13 +29,12 @@ _PASSING = re.compile(r"0x[0-9a-f]{4,}|/(?:tmp|var/tmp)/[^\s'\":,]+")
 
 def describe_cause(failure: Failure) -> str:
     """Return exception, first line of its message and place, as one line."""
-    cause = failure.exception.rpartition(".")[2]
+    cause = _short(failure.exception)
     if not cause:
         cause = "failed"
-    message = failure.message.strip()
+    message = _first_line(failure)
     if message:
-        first = message.splitlines()[0]
-        cause = f"{cause}: {first.strip()}"
+        cause = f"{cause}: {message}"
     if failure.file:
         place = f"{failure.file}:{failure.line}"
         cause = f"{cause} ({place})"
@@ -62,8 +63,11 @@ def name_of(failure: Failure) -> str:
 def failures_of(run: TestRun) -> list[Failure]:
     """Return what failed, files that could not be collected first."""
     failures: list[Failure] = list(run.collection_errors)
-    failed = (TestOutcome.FAILED, TestOutcome.ERROR)
-    failures += [test for test in run.tests if test.outcome in failed]
+    for test in run.tests:
+        outcome = test.outcome
+        is_failure = outcome in _FAILED
+        if is_failure:
+            failures.append(test)
     return failures
 
 
@@ -75,7 +79,8 @@ def group_by_cause(failures: Iterable[Failure]) -> list[CauseGroup]:
         group = groups.get(cause)
         if group is None:
             description = describe_cause(failure)
-            groups[cause] = group = CauseGroup(description, [])
+            group = CauseGroup(description, [])
+            groups[cause] = group
         group.failures.append(failure)
     return list(groups.values())
 
@@ -85,23 +90,33 @@ def cause_of(failure: Failure) -> Cause:
 
     A place in the test itself says nothing, unless it is that of an assertion.
     """
-    path = failure.path
     kind = failure.exception
     if not kind and isinstance(failure, TestResult):
-        kind = failure.outcome.value
-    lines = failure.message.strip().splitlines()
-    message = _PASSING.sub("...", lines[0].strip()) if lines else ""
+        outcome = failure.outcome
+        kind = outcome.value
+    message = _first_line(failure)
+    message = _PASSING.sub("...", message)
     place = f"{failure.file}:{failure.line}"
-    if failure.file == path and not _is_assertion(kind):
+    is_own = failure.file == failure.path
+    if is_own and not _is_assertion(kind):
         place = ""
     return kind, message, place
+
+
+def _first_line(failure: Failure) -> str:
+    """Return the first line of the message, empty if there is none."""
+    message = failure.message.strip()
+    line, _, _ = message.partition("\n")
+    return line.strip()
 
 
 def causes_of(run: TestRun) -> dict[Cause, str]:
     """Return the causes for which tests of a run fail, each with the first of them."""
     found: dict[Cause, str] = {}
     for failure in failures_of(run):
-        found.setdefault(cause_of(failure), name_of(failure))
+        cause = cause_of(failure)
+        name = name_of(failure)
+        found.setdefault(cause, name)
     return found
 
 
@@ -122,11 +137,19 @@ def find_old_cause(
     is_own = failure.file == failure.path
     if is_own and not _is_of_surroundings(failure.exception):
         return ""
-    return known.get(cause_of(failure), "")
+    cause = cause_of(failure)
+    return known.get(cause, "")
 
 
 def _is_assertion(kind: str) -> bool:
-    return kind.rpartition(".")[2] in ("AssertionError", "Failed")
+    name = _short(kind)
+    return name in ("AssertionError", "Failed")
+
+
+def _short(kind: str) -> str:
+    """Return the name of an exception without its module."""
+    _, _, name = kind.rpartition(".")
+    return name
 
 
 def _is_of_surroundings(kind: str) -> bool:
@@ -140,10 +163,16 @@ def _is_of_surroundings(kind: str) -> bool:
 
 
 def _is_planned_file(file: str, planned: Collection[str]) -> bool:
-    module = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    path = file.removesuffix(".py")
+    path = path.removesuffix("/__init__")
+    module = path.replace("/", ".")
     if module in planned:
         return True
-    return any(module.endswith(f".{name}") for name in planned)
+    for name in planned:
+        ending = f".{name}"
+        if module.endswith(ending):
+            return True
+    return False
 
 
 def find_fault(failure: Failure, path: str, planned: Collection[str]) -> str:
@@ -173,7 +202,7 @@ def _fault(failure: Failure, path: str, planned: Collection[str]) -> str:
     is_planned = module in planned
     if not module:
         is_planned = False
-    kind = failure.exception.rpartition(".")[2]
+    kind = _short(failure.exception)
     match kind:
         case "SyntaxError" | "IndentationError" | "TabError":
             return "this is not valid Python"

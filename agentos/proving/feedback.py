@@ -66,15 +66,16 @@ def write_feedback(
         notes.append(_one_line(str(refusal)))
     groups = group_by_cause(failures)
     heading = _heading(run, notes)
+    bare_heading = _heading(run, [])
     names = list(map(_named, failures))
     old_names = list(map(_named, old_failures))
-    before = [_OLD, *old_names] if old_failures else []
-    after = [_FAILING, *names] if failures else []
-    by_cause = [_FAILING, *_list_by_cause(groups)] if failures else []
+    by_cause = _titled(_FAILING, _list_by_cause(groups))
+    by_name = _titled(_FAILING, names)
+    before = _titled(_OLD, old_names)
     forms = (
-        [*heading, *by_cause, *before],
-        [*heading, *after, *before],
-        [*_heading(run, []), *after, *before],
+        heading + by_cause + before,
+        heading + by_name + before,
+        bare_heading + by_name + before,
     )
     for lines in forms:
         top = "\n".join(lines)
@@ -96,6 +97,14 @@ def _failures(run: TestRun) -> list[Failure]:
     return failures
 
 
+def _titled(title: str, lines: Iterable[str]) -> list[str]:
+    """Return lines below their title, none if there are no lines."""
+    listed = list(lines)
+    if not listed:
+        return []
+    return [title, *listed]
+
+
 def _heading(run: TestRun, notes: Sequence[str]) -> list[str]:
     passed = 0
     for test in run.tests:
@@ -107,7 +116,9 @@ def _heading(run: TestRun, notes: Sequence[str]) -> list[str]:
         lines.append("The run proves nothing:")
         problem = _clean(run.problem)
         lines += problem.split("\n")
-    lines += [f"- {note}" for note in notes]
+    for note in notes:
+        line = f"- {note}"
+        lines.append(line)
     return lines
 
 
@@ -120,12 +131,15 @@ def _list_by_cause(groups: Iterable[CauseGroup]) -> Iterator[str]:
         cause = _outcome(first)
         if first.exception:
             cause = _one_line(group.description)
-        if len(group.failures) == 1:
-            yield f"{_named(first)}: {cause}"
+        number = len(group.failures)
+        if number == 1:
+            name = _named(first)
+            yield f"{name}: {cause}"
             continue
-        yield f"- {len(group.failures)} for one cause: {cause}"
+        yield f"- {number} for one cause: {cause}"
         for failure in group.failures:
-            yield f"  {_named(failure)}"
+            name = _named(failure)
+            yield f"  {name}"
 
 
 def _named(failure: Failure) -> str:
@@ -148,18 +162,22 @@ def _levels(group: CauseGroup) -> list[str]:
     everything to nothing; none is longer than the one before.
     """
     failure = group.failures[0]
-    text = _clean(failure.text).strip("\n")
+    text = _clean(failure.text)
+    text = text.strip("\n")
     output = ""
     if isinstance(failure, TestResult):
-        output = _clean(failure.output).strip("\n")
+        output = _clean(failure.output)
+        output = output.strip("\n")
     if not text and not output:
         return [""]
     title = f"\n### {_name(failure)}\n"
     whole = title + _clip(text, _DETAILS_LIMIT)
-    shortest = title + _clip(_trim(text), _DETAILS_LIMIT)
+    trimmed = _trim(text)
+    shortest = title + _clip(trimmed, _DETAILS_LIMIT)
     levels = [whole, shortest, ""]
     if output:
-        with_output = f"{whole}\n{_clip(output, _OUTPUT_LIMIT)}"
+        shown = _clip(output, _OUTPUT_LIMIT)
+        with_output = f"{whole}\n{shown}"
         levels.insert(0, with_output)
     return levels
 
@@ -168,14 +186,17 @@ def _clip(text: str, limit: int) -> str:
     """Return a text within a limit, without the lines in its middle."""
     if len(text) <= limit:
         return text
+    quarter = limit // 4
     lines = text.split("\n")
-    head = _fitting(lines, limit // 4)
+    head = _fitting(lines, quarter)
     rest = lines[len(head) :]
     rest.reverse()
-    tail = _fitting(rest, limit - limit // 4)
+    tail = _fitting(rest, quarter * 3)
     tail.reverse()
     left_out = len(rest) - len(tail)
-    return "\n".join([*head, f"[{left_out} lines left out]", *tail])
+    note = f"[{left_out} lines left out]"
+    kept = [*head, note, *tail]
+    return "\n".join(kept)
 
 
 def _fitting(lines: Iterable[str], room: int) -> list[str]:

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 from agentos.errors import BadInput, ItemError
 from agentos.proving.environment.child import run_command
 from agentos.proving.environment.guarded_pip import Pip
-from agentos.proving.environment.needs import Needs
+from agentos.proving.environment.needs import TOOLS, Needs
 from agentos.proving.environment.requirement_lines import requirement_name
 from agentos.proving.environment.safe_requirements import is_plain
 from agentos.state.files import (
@@ -166,6 +166,8 @@ async def install(
             command.append("--upgrade")
         while await run(command):
             wanted = log.without_wheel()
+            if wanted in TOOLS:
+                raise BadInput(_say_undeclared(wanted, log))
             if build is None or not wanted or wanted in tried:
                 raise ItemError(_failure(log))
             tried.add(wanted)
@@ -184,6 +186,19 @@ async def install(
                     f"environment: {wanted} has no wheel, and {error}; the log is"
                     f" {log.path}"
                 ) from None
+
+
+def _say_undeclared(tool: str, log: PipLog) -> str:
+    """Say that the tests have nothing to run them."""
+    cause = "no package index has it"
+    if log.is_offline:
+        cause = "no package index can be reached"
+    return (
+        f"the repository's tests cannot be run without {tool}: {cause}, and AgentOS has"
+        f" no copy of it; declare a version of it as a test dependency, such as"
+        f' [dependency-groups] test = ["{tool}>=8"], and make an index reachable; the'
+        f" log is {log.path}"
+    )
 
 
 def _fetched(needs: Needs, wanted: str, path: Path) -> list[str]:

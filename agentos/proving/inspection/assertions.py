@@ -50,6 +50,7 @@ _UNITTEST: Mapping[str, type[ast.cmpop]] = {
     "assertLessEqual": ast.LtE,
     "assertAlmostEqual": ast.Eq,
 }
+Values = Mapping[str, ast.expr]
 _ITSELF = "compares a thing with itself"
 _DECIDED = "is decided without the code under test"
 _IMMUTABLE = (
@@ -179,7 +180,8 @@ def _of_chain(test: ast.Compare) -> str:
     """Return why a comparison proves nothing: each of its pairs does."""
     left = test.left
     reason = ""
-    for operator, right in zip(test.ops, test.comparators, strict=True):
+    pairs = zip(test.ops, test.comparators, strict=True)
+    for operator, right in pairs:
         reason = _of_comparison(left, operator, right)
         if not reason:
             return ""
@@ -207,14 +209,24 @@ def _of_comparison(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> str:
 
 def _of_equals(left: ast.expr, right: ast.expr) -> str:
     """Return why it proves nothing that two things are equal."""
-    if isinstance(left, ast.NamedExpr) and _is_same(left.target, right):
-        return _ITSELF
+    match left, right:
+        case ast.NamedExpr(target=ast.Name(id=name)), ast.Name(id=other):
+            return _ITSELF if name == other else ""
     # The equality of two objects that a class makes may be what is built.
-    if isinstance(left, ast.Call) and last_name(left.func)[:1].isupper():
+    if _makes_object(left):
         return ""
     if _is_same(left, right):
         return _ITSELF
     return ""
+
+
+def _makes_object(node: ast.expr) -> bool:
+    """Tell whether an expression calls what is named like a class."""
+    if not isinstance(node, ast.Call):
+        return False
+    name = last_name(node.func)
+    first = name[:1]
+    return first.isupper()
 
 
 def _of_membership(left: ast.expr, several: list[ast.expr]) -> str:
@@ -225,10 +237,9 @@ def _of_membership(left: ast.expr, several: list[ast.expr]) -> str:
 
 
 def _is_same(left: ast.expr, right: ast.expr) -> bool:
-    match left, right:
-        case ast.Name(id=name), ast.Name(id=other):
-            return name == other
-    return ast.dump(left) == ast.dump(right)
+    one = ast.dump(left)
+    other = ast.dump(right)
+    return one == other
 
 
 def _is_length(node: ast.expr) -> bool:
@@ -258,21 +269,22 @@ def compares_copies(test: ast.expr, assigned: Sequence[tuple[str, ast.expr]]) ->
     calls = set()
     for name, value in assigned:
         values[name] = _value_of(value, values)
-        if _has_call(value):
-            calls.add(ast.dump(value))
+        if not _has_call(value):
+            continue
+        call = ast.dump(value)
+        calls.add(call)
     if len(calls) > 1:
         # One of the calls may change what the other one returns.
         return ""
-    if not _may_stand_for(left, values) and not _may_stand_for(right, values):
+    given = _value_of(left, values)
+    wanted = _value_of(right, values)
+    if given is left and wanted is right:
         return ""
-    return _of_equals(_value_of(left, values), _value_of(right, values))
+    return _of_equals(given, wanted)
 
 
-def _may_stand_for(node: ast.expr, values: Mapping[str, ast.expr]) -> bool:
-    return isinstance(node, ast.Name) and node.id in values
-
-
-def _value_of(node: ast.expr, values: Mapping[str, ast.expr]) -> ast.expr:
-    if isinstance(node, ast.Name):
-        return values.get(node.id, node)
-    return node
+def _value_of(node: ast.expr, values: Values) -> ast.expr:
+    """Return what was assigned to a name, and any other expression unchanged."""
+    if not isinstance(node, ast.Name):
+        return node
+    return values.get(node.id, node)

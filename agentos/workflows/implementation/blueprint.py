@@ -110,6 +110,12 @@ class Blueprint:
         return tuple(found)
 
     @property
+    def prose(self) -> tuple[str, ...]:
+        """The declared files of prose; tests may be about them."""
+        provable = self.provable
+        return tuple(path for path in self._kept_sources if path not in provable)
+
+    @property
     def _kept_sources(self) -> list[str]:
         return [
             path for path in self.sources if self.declared[path] is not Change.DELETE

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from agentos.proving.inspection.parsing import top_name
 from agentos.workflows.implementation.blueprint import Blueprint
 from agentos.workflows.implementation.rendering import Reader
 
@@ -26,15 +27,19 @@ def planned_modules(blueprint: Blueprint, reader: Reader) -> tuple[str, ...]:
 def top_level_names(blueprint: Blueprint, reader: Reader) -> tuple[str, ...]:
     """Return the top-level packages that a test imports to reach the code."""
     modules = planned_modules(blueprint, reader)
-    return tuple(dict.fromkeys(name.partition(".")[0] for name in modules))
+    names = map(top_name, modules)
+    return tuple(dict.fromkeys(names))
 
 
 def command_names(reader: Reader) -> frozenset[str]:
     """Return the names of the commands that the project declares."""
     found: set[str] = set()
     for path in ("pyproject.toml", "setup.cfg", "setup.py"):
-        text = reader.read(path) or ""
-        found.update(_ENTRY_POINT.findall(text))
+        text = reader.read(path)
+        if text is None:
+            continue
+        names = _ENTRY_POINT.findall(text)
+        found.update(names)
     return frozenset(found)
 
 
@@ -42,12 +47,19 @@ def _names(path: str, declared: Collection[str], reader: Reader) -> list[str]:
     """Return the dotted names of a file: from the root of the repository, then from
     each parent folder up to the first package.
     """
-    parts = path.removesuffix(".py").removesuffix("/__init__").split("/")
+    module = path.removesuffix(".py")
+    module = module.removesuffix("/__init__")
+    parts = module.split("/")
     names = []
-    for start in range(len(parts)):
-        names.append(".".join(parts[start:]))
-        package = "/".join(parts[: start + 1])
-        marker = f"{package}/__init__.py"
-        if marker in declared or reader.read(marker) is not None:
+    package = ""
+    for start, part in enumerate(parts):
+        inner = parts[start:]
+        name = ".".join(inner)
+        names.append(name)
+        package += f"{part}/"
+        marker = f"{package}__init__.py"
+        if marker in declared:
+            break
+        if reader.read(marker) is not None:
             break
     return names

@@ -53,7 +53,7 @@ async def validate(state: ImplementationState, context: BuildContext) -> Update:
     changed_sources = set(touched).difference(scaffold["tests"])
     run_without_code = state.get("bare")
     reverted = {}
-    for path in context.blueprint.provable:
+    for path in proving.find_provable(scaffold, context.blueprint):
         if run_without_code and changed_sources == {path}:
             # Reverting the only changed file is the run without code, which is known.
             reverted[path] = TestRun.from_data(run_without_code)
@@ -63,9 +63,8 @@ async def validate(state: ImplementationState, context: BuildContext) -> Update:
             run = await workspace.test(accepting.selection(scaffold))
             reverted[path] = proving.own_tests(run, scaffold)
     await workspace.restore(current["snapshot"])
-    unproven, vacuous = proving.find_vacuous(
-        current["run"], reverted, scaffold, proving.find_kept(state, context.blueprint)
-    )
+    kept = proving.find_kept(state, context.blueprint)
+    unproven, vacuous = proving.find_vacuous(current["run"], reverted, scaffold, kept)
     deviations = proving.say_deviations(
         _touched_extras(state, touched),
         touched,

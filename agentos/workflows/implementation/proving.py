@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
+from pathlib import PurePosixPath
 from typing import Any
 
 from agentos.errors import BadInput
@@ -32,6 +33,7 @@ from agentos.proving.judging import (
 )
 from agentos.proving.runners.runs import FileCoverage, TestRun
 from agentos.state.terminal_text import clean_text
+from agentos.state.wording import count
 from agentos.workflows.implementation.blueprint import Blueprint, Change
 from agentos.workflows.implementation.existing_tests import without_existing
 from agentos.workflows.implementation.importing import planned_modules
@@ -48,6 +50,7 @@ _INSTALLED_BY = frozenset({"pyproject.toml", "setup.cfg", "setup.py"})
 _LONGEST_LINE = 600
 _LONGEST_NAME = 2_000
 _MOST_NAMED = 3
+_NO_PYTEST = "No module named 'pytest'"
 _PAGE = 4_000
 REFUSED = "Nothing of the last answer was written, because of this:"
 
@@ -145,7 +148,10 @@ def describe_base(run: TestRun) -> str:
     failures = failures_of(run)
     if not run.tests and not failures:
         return "The repository has no tests yet."
-    lines = [f"{len(run.passed)} tests of the repository pass before any change."]
+    passing = len(run.passed)
+    verb = "passes" if passing == 1 else "pass"
+    tests = count(passing, "test")
+    lines = [f"{tests} of the repository {verb} before any change."]
     if not failures:
         return lines[0]
     lines.append(
@@ -178,6 +184,11 @@ def check_base(suite: TestRun) -> None:
     """Raise `BadInput` if the suite cannot run without the item: no generated code could
     repair that.
     """
+    if _NO_PYTEST in suite.problem:
+        raise BadInput(
+            "the repository's environment has no pytest, which runs its tests; declare"
+            ' it as a test dependency, such as [dependency-groups] test = ["pytest"]'
+        )
     if not suite.is_valid:
         raise BadInput(
             "the repository's own suite cannot be run before anything is built:"
@@ -387,6 +398,18 @@ def feedback_for_next(
         f"{remark}\n\n{best['feedback']}\n\nWhat was wrong with the last"
         f" answer:\n\n{last['feedback']}"
     )
+
+
+def find_provable(scaffold: Scaffold, blueprint: Blueprint) -> list[str]:
+    """Return the declared files whose change some test should notice: all but prose
+    that no test names.
+    """
+    found = list(blueprint.provable)
+    for path in blueprint.prose:
+        name = PurePosixPath(path).name
+        if any(name in text for text in scaffold["tests"].values()):
+            found.append(path)
+    return found
 
 
 def find_vacuous(

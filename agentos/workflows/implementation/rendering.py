@@ -137,10 +137,11 @@ def commit_message(state: ImplementationState, blueprint: Blueprint) -> str:
     """Return the message of the item's commit."""
     # A title that says "fixes #1" must not close anything when the commit is pushed.
     title = neutralize(" ".join(blueprint.title.split()))
-    tests = len(state["scaffolds"][-1]["names"])
+    scaffold = state["scaffolds"][-1]
+    tests = count(len(scaffold["names"]), "test")
     number = count_attempts(state["iterations"])
     when = f"green in iteration {number}" if number else "green as it was kept"
     return (
-        f"{title} (#{state['item']})\n\nBuilt from its approved design: {tests} tests were written first"
-        f" and proven red, {when}.\n"
+        f"{title} (#{state['item']})\n\nBuilt from its approved design: {tests} written first, red where"
+        f" the behavior is new, {when}.\n"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from agentos.documents.provenance import RECORDED, mark_recorded
@@ -13,11 +13,12 @@ from agentos.documents.verdict import parse_verdict, render_verdict
 from agentos.item import State
 from agentos.money import format_dollars
 from agentos.proving.inspection import plain_id, scenario_of
-from agentos.proving.judging import name_lines
-from agentos.proving.runners.runs import RED, TestOutcome, TestRun
+from agentos.proving.judging import judge_regression, name_lines
+from agentos.proving.runners.runs import TestOutcome, TestRun
 from agentos.repository.publish import Artifacts
 from agentos.workflows.implementation.blueprint import Blueprint, read_blueprint
-from agentos.workflows.implementation.proving import best_iteration
+from agentos.workflows.implementation.kept import Kept
+from agentos.workflows.implementation.proving import best_iteration, find_kept
 from agentos.workflows.implementation.state import (
     ImplementationState,
     Iteration,
@@ -25,6 +26,10 @@ from agentos.workflows.implementation.state import (
     count_attempts,
 )
 
+_MOST_LISTED = 50
+_NOTHING = "nothing"
+_NOT_IMPORTED = "cannot be imported"
+_RED = frozenset({str(TestOutcome.FAILED), str(TestOutcome.ERROR)})
 _ENDS: Mapping[str, str] = {
     State.IMPLEMENTED: "Implemented",
     State.NEEDS_REVISION: "Not begun: the test plan needs revision",
@@ -81,8 +86,10 @@ _TEST_REPORT = """\
 ## Red and green
 
 {tests}
-
+{kept}
 ## Coverage of the declared files
+
+Lines that ran in the tests or in processes that they started.
 
 {coverage}
 
@@ -90,6 +97,13 @@ _TEST_REPORT = """\
 
 {suite}
 """
+_KEPT = """
+## What must not change
+
+Their tests may pass without the code; they prove that it is kept, not that it is new.
+
+{kept}"""
+_TEST_HEAD = ("Test", "Scenario", "Without the code", "With the code", "Shows")
 _UNPROVEN = """
 ## Not noticed by any test
 
@@ -197,21 +211,26 @@ def render_tests(state: ImplementationState, blueprint: Blueprint) -> str:
     best = best_iteration(state["iterations"], state["before"])
     red = _outcomes(state["red"])
     green = _outcomes(best["run"] if best else {})
+    kept = find_kept(state, blueprint)
+    unreadable = _unreadable(state["red"])
     names = state["scaffolds"][-1]["names"] if state["scaffolds"] else []
-    rows = [
-        (
-            f"`{name}`",
-            scenario_of(name) or "-",
-            _find(red, name) or "not run",
-            _find(green, name) or "not run",
-        )
-        for name in names
-    ]
+    rows = []
+    for name in names:
+        without = _find(red, name) or "not run"
+        if name.partition("::")[0] in unreadable:
+            without = _NOT_IMPORTED
+        with_code = _find(green, name) or "not run"
+        proof = _judge_test(without, with_code)
+        if proof == _NOTHING and _may_pass(name, state, kept):
+            proof = "kept"
+        scenario = scenario_of(name) or "-"
+        rows.append((f"`{name}`", scenario, without, with_code, proof))
     report = _TEST_REPORT.format(
         item=state["item"],
         count=len(names),
         scenarios=", ".join(blueprint.scenarios),
-        tests=_table(["Test", "Scenario", "Without the code", "With the code"], rows),
+        tests=_table(_TEST_HEAD, rows),
+        kept=_kept_list(kept, blueprint),
         coverage=_coverage_table(best),
         suite=_describe_suite(best, state["before"]),
     )
@@ -241,26 +260,79 @@ def _plan_remarks(state: ImplementationState) -> str:
 
 def _requirement_table(state: ImplementationState, blueprint: Blueprint) -> str:
     best = best_iteration(state["iterations"], state["before"])
-    green = _outcomes(best["run"] if best else {})
-    by_scenario: dict[str, set[str]] = {}
-    for name, outcome in green.items():
-        scenario = plain_id(scenario_of(name))
-        by_scenario.setdefault(scenario, set()).add(outcome)
+    green = _by_scenario(_outcomes(best["run"] if best else {}))
+    red = _by_scenario(_outcomes(state["red"]))
+    unreadable = _unreadable(state["red"])
+    for scaffold in state["scaffolds"][-1:]:
+        for name in scaffold["names"]:
+            if name.partition("::")[0] in unreadable:
+                scenario = plain_id(scenario_of(name))
+                red.setdefault(scenario, set()).add(str(TestOutcome.ERROR))
+    kept = find_kept(state, blueprint)
     rows = []
     for requirement, text in blueprint.requirements.items():
         scenarios = blueprint.covered_by.get(requirement, ())
-        outcomes = set[str]()
+        without: set[str] = set()
+        with_code: set[str] = set()
         for scenario in scenarios:
-            outcomes |= by_scenario.get(scenario, set())
-        rows.append(
-            (
-                requirement,
-                text,
-                ", ".join(scenarios) or "-",
-                "yes" if outcomes == {TestOutcome.PASSED} else "no",
-            )
-        )
+            without |= red.get(scenario, set())
+            with_code |= green.get(scenario, set())
+        proven = "no"
+        if with_code == {TestOutcome.PASSED}:
+            proven = _name_proof(without, requirement in kept.requirements)
+        listed = ", ".join(scenarios) or "-"
+        rows.append((requirement, text, listed, proven))
     return _table(["Requirement", "Text", "Scenarios", "Proven"], rows)
+
+
+def _name_proof(without_code: Collection[str], is_kept: bool) -> str:
+    """Return what tests show that pass with the code, by how they ended without it."""
+    if not _RED.isdisjoint(without_code):
+        return "yes"
+    if is_kept:
+        return "kept"
+    return "no"
+
+
+def _judge_test(without: str, with_code: str) -> str:
+    """Return what a test shows that ended so without and with the code."""
+    if with_code != TestOutcome.PASSED:
+        return _NOTHING
+    if without == _NOT_IMPORTED:
+        return "proven"
+    if _RED.isdisjoint(without.split(", ")):
+        return _NOTHING
+    return "proven"
+
+
+def _may_pass(name: str, state: ImplementationState, kept: Kept) -> bool:
+    """Tell whether a test is about what must not change, or was there before."""
+    if plain_id(scenario_of(name)) in kept.scenarios:
+        return True
+    return name in state["scaffolds"][-1].get("earlier", ())
+
+
+def _kept_list(kept: Kept, blueprint: Blueprint) -> str:
+    """List the scenarios about what must not change, and who says so."""
+    said = kept.scenarios
+    listed = filter(said.__contains__, blueprint.scenarios)
+    lines = [f"{scenario}: {said[scenario]}" for scenario in listed]
+    if not lines:
+        return ""
+    return _KEPT.format(kept=_list(lines))
+
+
+def _by_scenario(outcomes: Mapping[str, str]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for name, outcome in outcomes.items():
+        scenario = plain_id(scenario_of(name))
+        found.setdefault(scenario, set()).add(outcome)
+    return found
+
+
+def _unreadable(run: Mapping[str, Any]) -> set[str]:
+    """Return the files whose tests could not be collected."""
+    return {str(error["path"]) for error in run.get("collection_errors", ())}
 
 
 def _file_table(state: ImplementationState, blueprint: Blueprint) -> str:
@@ -324,10 +396,27 @@ def _describe_suite(best: Iteration | None, before: Mapping[str, Any]) -> str:
         if outcome is not TestOutcome.PASSED and counts[outcome]:
             text += f", {counts[outcome]} {outcome}"
     text += "."
-    failed_before = sum(outcome in RED for outcome in _outcomes(before).values())
-    if failed_before:
-        text += f" Before the change {failed_before} failed."
-    return text
+    regression = judge_regression(
+        TestRun.from_data(before) if before else TestRun(),
+        TestRun.from_data(best["suite"]),
+    )
+    parts = [text]
+    if regression.known:
+        parts.append("These failed before the change and still do:\n")
+        parts.append(_list_at_most(regression.known))
+    if regression.mended:
+        parts.append("These failed before the change and pass now:\n")
+        parts.append(_list_at_most(regression.mended))
+    return "\n\n".join(map(str.strip, parts))
+
+
+def _list_at_most(names: Sequence[str]) -> str:
+    """List some names, and how many more there are."""
+    lines = [f"`{name}`" for name in names[:_MOST_LISTED]]
+    more = len(names) - _MOST_LISTED
+    if more > 0:
+        lines.append(f"and {more} more")
+    return _list(lines)
 
 
 def _outcomes(run: Mapping[str, Any]) -> dict[str, str]:

@@ -230,6 +230,16 @@ def test_a_broken_requirement_ends_with_one_line_that_names_it(tmp_path: Path) -
     assert not [path for path in (tmp_path / "environments").iterdir() if path.is_dir()]
 
 
+def test_a_repository_without_pytest_is_told_what_to_declare(tmp_path: Path) -> None:
+    write_wheel(tmp_path / "wheels", "tiny-one", "1.0")
+    with pytest.raises(BadInput) as caught:
+        opened(tmp_path, {"requirements.txt": "tiny-one==1.0\n"}, tools=TOOLS)
+    line = str(caught.value)
+    assert line.startswith("the repository's tests cannot be run without pytest: ")
+    assert "declare a version of it as a test dependency" in line
+    assert "\n" not in line
+
+
 @pytest.mark.parametrize("only_wheels", [True, False])
 def test_a_package_that_runs_code_is_refused_without_a_sandbox(
     tmp_path: Path, only_wheels: bool

@@ -10,6 +10,7 @@ from agentos.proving.inspection import skeletons
 from agentos.proving.judging import (
     ProofRefusal,
     best_run,
+    judge_claims,
     judge_green,
     judge_red,
     judge_regression,
@@ -132,6 +133,44 @@ def test_a_test_that_may_pass_does_but_not_all_of_them() -> None:
     assert rules(
         judge_red(run_of(result("a")), ["t.py::a"], [], may_pass=["t.py::a"])
     ) == ["no-red"]
+
+
+def test_a_claim_needs_a_test_that_failed() -> None:
+    run = run_of(
+        result("a[1]", TestOutcome.FAILED, "AssertionError"),
+        result("a[2]"),
+        result("b"),
+        collection_errors=(CollectionError("u.py", "ImportError"),),
+    )
+    claims = {"R1": ["t.py::a"], "R2": ["t.py::b"], "R3": ["u.py::c"], "R4": []}
+    (refusal,) = judge_claims(run, claims)
+    assert (refusal.rule, refusal.subject) == ("no-red", "R2")
+    assert "t.py::b" in refusal.reason
+
+
+OLD_CAUSES = """
+import subprocess
+from pkg import present
+from helping import ask
+def test_a(): subprocess.run(["no-such-command"])
+def test_b(): assert 1 == 2
+def test_c(): present.not_yet()
+def test_d(): ask()
+"""
+
+
+def test_what_failed_for_the_same_cause_before_proves_nothing(repository: Make) -> None:
+    helping = {"helping.py": "def ask(): raise LookupError('no server')\n"}
+    files = {"pkg/__init__.py": "", "pkg/present.py": PRESENT, **helping}
+    made = repository({**files, "test_old.py": OLD_CAUSES})
+    base = made.run()
+    made.write({"test_new.py": "\n\n" + OLD_CAUSES})
+    run = made.run("test_new.py")
+    names = [f"test_new.py::test_{letter}" for letter in "abcd"]
+    refusals = judge_red(run, names, ["pkg.present"], base=base)
+    assert [refusal.subject[-1] for refusal in refusals] == ["a", "d"]
+    assert all("before anything was built" in each.reason for each in refusals)
+    assert judge_red(run, names, ["pkg.present"]) == []
 
 
 def test_green_needs_every_expected_test_to_have_passed() -> None:
