@@ -254,13 +254,19 @@ class Publication:
         while True:
             folder = self._target(f"{SUPERSEDED}/{lineage}-{number}")
             kept = f"{folder}/{name}"
-            if not os.path.lexists(folder):
+            if not os.path.lexists(kept):
                 break
             if os.path.isfile(kept) and read_regular(kept, DOCUMENT_LIMIT) == old:
                 return
             number += 1
         self._make_parent(kept)
-        write_atomically(kept, old, mode=SHARED_FILE)
+        self._write_kept(folder, name, old)
+
+    def _write_kept(self, folder: str, name: str, content: bytes) -> None:
+        temporary = f"{folder}/.{name}.{self.suffix}.tmp"
+        remove_file(temporary)
+        kept = f"{folder}/{name}"
+        write_atomically(kept, content, mode=SHARED_FILE, temporary=temporary)
 
     def _reveal_document(self, result: str, kept: str) -> None:
         if result != self.document:
@@ -394,9 +400,7 @@ class Publication:
             new = file.read()
         if old == new:
             return
-        temporary = f"{kept_folder}/.{name}.{self.suffix}.tmp"
-        remove_file(temporary)
-        write_atomically(kept, old, mode=SHARED_FILE, temporary=temporary)
+        self._write_kept(kept_folder, name, old)
 
     def _make_parent(self, target: str) -> None:
         """Create the folder of a target, or raise `BadInput` if a link leads outside."""
