@@ -155,14 +155,16 @@ class Publication:
         """Remove the hidden files."""
         if not self.is_prepared:
             return
-        for folder in self.folders:
-            remove_tree(self._hidden(folder))
-        if self.amended_folder:
-            remove_tree(self._hidden(self.amended_folder))
+        folders = (*self.folders, self.amended_folder)
+        for folder in filter(None, folders):
+            hidden = self._hidden(folder)
+            remove_tree(hidden)
         if self._amends_document:
-            os.unlink(self._hidden(self.amended_document))
+            hidden = self._hidden(self.amended_document)
+            os.unlink(hidden)
         if self._has_document:
-            os.unlink(self._hidden(self.document))
+            hidden = self._hidden(self.document)
+            os.unlink(hidden)
 
     def name_for_superseded(self) -> str:
         """Return a free name for the present files at the targets, empty if there are
@@ -227,8 +229,11 @@ class Publication:
             return
         target = self._target(self.amended_folder)
         self._make_parent(f"{target}/added")
-        for name in sorted(os.listdir(hidden)):
-            os.replace(f"{hidden}/{name}", f"{target}/{name}")
+        names = os.listdir(hidden)
+        for name in sorted(names):
+            new = f"{hidden}/{name}"
+            place = f"{target}/{name}"
+            os.replace(new, place)
         sync_directory(target)
         os.rmdir(hidden)
 
@@ -243,7 +248,8 @@ class Publication:
         if os.path.lexists(target):
             self._keep_version(target)
         os.replace(hidden, target)
-        sync_directory(os.path.dirname(target))
+        folder = os.path.dirname(target)
+        sync_directory(folder)
 
     def _keep_version(self, target: str) -> None:
         """Keep the bytes of an amended document, once; a kill may come after it."""
@@ -256,7 +262,7 @@ class Publication:
             kept = f"{folder}/{name}"
             if not os.path.lexists(kept):
                 break
-            if os.path.isfile(kept) and read_regular(kept, DOCUMENT_LIMIT) == old:
+            if _has_content(kept, old):
                 return
             number += 1
         self._make_parent(kept)
@@ -305,15 +311,15 @@ class Publication:
                 "the results have a document, and the item has no place for one; run"
                 " again"
             )
-        given_names = [*artifacts.files]
+        folders = [*artifacts.files]
         if artifacts.amendment is not None:
             if not self.amended_folder:
                 raise BadInput(
                     "the results amend a document, and the item is made from none; run"
                     " again"
                 )
-            given_names.append(artifacts.amendment.files)
-        for texts in given_names:
+            folders.append(artifacts.amendment.files)
+        for texts in folders:
             for name in texts:
                 why = check_path(name)
                 if "/" in name:
@@ -326,10 +332,13 @@ class Publication:
     def _prepare(self, artifacts: Artifacts) -> None:
         written = []
         folders = []
-        filled = dict(zip(self.folders, artifacts.files, strict=False))
+        pairs = zip(self.folders, artifacts.files, strict=False)
+        filled = dict(pairs)
+        documents = {self.document: artifacts.document}
         amendment = artifacts.amendment
         if amendment is not None:
             filled[self.amended_folder] = amendment.files
+            documents[self.amended_document] = amendment.document
         for place, texts in filled.items():
             folder = self._hidden(place)
             self._make_parent(folder)
@@ -339,16 +348,15 @@ class Publication:
             for name, text in texts.items():
                 path = _write(f"{folder}/{name}", text)
                 written.append(path)
-        if artifacts.document:
-            document = self._hidden(self.document)
+        for place, text in documents.items():
+            if not text:
+                continue
+            document = self._hidden(place)
             self._make_parent(document)
-            folders.append(os.path.dirname(document))
-            written.append(_write(document, artifacts.document))
-        if amendment is not None and amendment.document:
-            document = self._hidden(self.amended_document)
-            self._make_parent(document)
-            folders.append(os.path.dirname(document))
-            written.append(_write(document, amendment.document))
+            folder = os.path.dirname(document)
+            folders.append(folder)
+            path = _write(document, text)
+            written.append(path)
         # Synced when all are written: the file system then commits them together, which
         # costs the coordinator less.
         for path in written:
@@ -419,6 +427,13 @@ class Publication:
         """Return whether a path without links is in the repository."""
         root = os.path.realpath(self.repository)
         return os.path.commonpath([root, actual]) == root
+
+
+def _has_content(path: str, content: bytes) -> bool:
+    if not os.path.isfile(path):
+        return False
+    present = read_regular(path, DOCUMENT_LIMIT)
+    return present == content
 
 
 def _write(path: str, text: str) -> str:
