@@ -121,7 +121,8 @@ class Publication:
     def _only_amends(self) -> bool:
         """Whether a new version of the amended document is all that is prepared."""
         hidden = map(self._hidden, self.folders)
-        if any(map(os.path.lexists, hidden)):
+        present = map(os.path.lexists, hidden)
+        if any(present):
             return False
         return self._amends_document
 
@@ -129,7 +130,8 @@ class Publication:
     def _amends_document(self) -> bool:
         if not self.amended_document:
             return False
-        return os.path.lexists(self._hidden(self.amended_document))
+        hidden = self._hidden(self.amended_document)
+        return os.path.lexists(hidden)
 
     @property
     def _places(self) -> tuple[str, ...]:
@@ -137,7 +139,8 @@ class Publication:
         counterparts.
         """
         amended = (self.amended_folder, self.amended_document)
-        return *self.folders, *filter(None, amended)
+        given = filter(None, amended)
+        return *self.folders, *given
 
     @property
     def _targets(self) -> tuple[str, ...]:
@@ -258,7 +261,8 @@ class Publication:
         name = os.path.basename(target)
         number = 1
         while True:
-            folder = self._target(f"{SUPERSEDED}/{lineage}-{number}")
+            place = f"{SUPERSEDED}/{lineage}-{number}"
+            folder = self._target(place)
             kept = f"{folder}/{name}"
             if not os.path.lexists(kept):
                 break
@@ -300,8 +304,10 @@ class Publication:
     def _check(self, artifacts: Artifacts) -> None:
         """Refuse names that lead elsewhere: the worker chose them."""
         given = len(artifacts.files)
-        only_amends = not given and artifacts.amendment is not None
-        if given != len(self.folders) and not only_amends:
+        wanted = len(self.folders)
+        if artifacts.amendment is not None and not given:
+            wanted = 0
+        if given != wanted:
             raise BadInput(
                 f"the results have files for {given} folders, and the item has"
                 f" {len(self.folders)}; run again"

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from agentos.documents.findings import Tier
-from agentos.item import Item
+from agentos.item import Item as WorkItem
 from agentos.kinds import Kind
 from agentos.state import locks
 from agentos.state.home import Home, repository_key
 from tests.commands.asking import summary_of
-from tests.designs import CODE
+from tests.designs import CODE, Item, fill
 from tests.plans import (
     APPROVAL,
     APPROVED,
@@ -148,6 +148,70 @@ def test_a_person_who_signs_the_design_overrules_the_plan_review(shop: Shop) -> 
     assert "plan" not in shop.counts
 
 
+def test_a_person_who_waives_what_was_found_overrules_the_plan_review(
+    shop: Shop,
+) -> None:
+    shop.run(
+        "implement-workflow",
+        plans=[verdict(REVISE, "a")],
+        drafts=[shop.draft(2), shop.draft(2)],
+    )
+    assert shop.status == "needs-revision"
+    waived = shop.world.run(
+        "agentos", "findings", "LLD-1", "--waive", "F1", "--because", "It is clear."
+    )
+    assert waived.code == 0, waived.text
+    ended = shop.run("implement-workflow", "--redo")
+    assert "1 implemented" in ended.stdout, ended.text
+    assert {"plan", "draft", "review"}.isdisjoint(shop.counts)
+
+
+def test_what_the_writer_contests_is_decided_by_the_plan_reviewer(shop: Shop) -> None:
+    note = "```notes\nF1: contested, calc/__init__.py:1 `` - it is said\n```\n"
+    same = shop.draft(1) + "\n" + note
+    ended = shop.run(
+        "implement-workflow",
+        plans=[verdict(REVISE, "a"), verdict(APPROVED, resolved=["F1"])],
+        drafts=[same],
+        reviews=[APPROVAL],
+    )
+    assert "1 implemented" in ended.stdout, ended.text
+    assert shop.counts["plan"] == 2
+
+
+def test_rules_revise_nothing(make_world: Callable[..., World]) -> None:
+    world = fill(make_world(issues=0), Item(1))
+    answer = world.repo / ".agentos/recorded/1/review-1.json"
+    answer.write_text(verdict(REVISE, "a"), "utf-8")
+    before = (world.repo / DESIGN).read_text("utf-8")
+    ended = world.run("implement-workflow", "--all")
+    assert "rules cannot revise it" in ended.text, ended.text
+    assert (world.repo / DESIGN).read_text("utf-8") == before
+    again = world.run("implement-workflow", "--all")
+    assert "Nothing to do" in again.text, again.text
+
+
+def test_recorded_answers_revise_a_design_that_was_written_by_hand(
+    make_world: Callable[..., World],
+) -> None:
+    world = fill(make_world(issues=0), Item(1))
+    revised = Shop(make_world(issues=0)).draft(2)
+    recorded = world.repo / ".agentos/recorded/1"
+    for name, text in {
+        "review-1.json": verdict(REVISE, "a"),
+        "review-2.json": APPROVAL,
+        "lld-draft-1.md": revised,
+        "lld-draft-2.md": revised,
+        "lld-review-1.json": APPROVAL,
+        "lld-review-2.json": verdict(APPROVED, resolved=["F1"]),
+    }.items():
+        (recorded / name).write_text(text, "utf-8")
+    ended = world.run("implement-workflow", "--all")
+    assert "1 implemented" in ended.stdout, ended.text
+    text = (world.repo / DESIGN).read_text("utf-8")
+    assert "**Status:** APPROVED (recorded)" in text
+
+
 def test_a_question_of_the_plan_review_is_answered_and_the_answer_is_used(
     shop: Shop,
 ) -> None:
@@ -267,7 +331,7 @@ def test_a_design_in_use_is_replaced_by_the_next_run_without_a_question(
     shop: Shop,
 ) -> None:
     home = Home(shop.world.home)
-    paths = home.item(repository_key(shop.world.repo), Item(Kind.LLD, "1", ""))
+    paths = home.item(repository_key(shop.world.repo), WorkItem(Kind.LLD, "1", ""))
     lock = locks.acquire(paths.lock, "somebody")
     assert isinstance(lock, locks.ItemLock)
     before = shop.design
