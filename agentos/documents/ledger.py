@@ -36,6 +36,8 @@ SCHEMA = 1
 MOST_CONTESTS = 2
 """The second time that a writer contests a finding, a person decides."""
 WRITER = "writer"
+PERSON = "a person"
+"""Begins the name of a person who says something."""
 
 
 class FindingState(StrEnum):
@@ -163,7 +165,8 @@ class Ledger:
     def review_of(self, text: str, source: str) -> ReviewRecord | None:
         """Return the last review of this very text against this very source."""
         for review in reversed(self.reviews):
-            if not review.plan and (review.text, review.source) == (text, source):
+            is_same = review.text == text and review.source == source
+            if is_same and not review.plan:
                 return review
         return None
 
@@ -172,15 +175,18 @@ class Ledger:
         answers of people.
         """
         for review in reversed(self.reviews):
-            if review.plan and (review.text, review.source) == (text, answers):
+            is_same = review.text == text and review.source == answers
+            if is_same and review.plan:
                 return review
         return None
 
-    def approves_after(self, review: ReviewRecord) -> bool:
-        """Tell whether the text of a review was approved after it."""
-        for later in self.reviews[review.number :]:
-            is_same = later.text == review.text and not later.plan
-            if is_same and later.decision is Decision.APPROVED:
+    def is_signed_after(self, review: ReviewRecord) -> bool:
+        """Tell whether a person approved the text of a review after it."""
+        later = self.reviews[review.number :]
+        for signature in later:
+            if not signature.by.startswith(PERSON):
+                continue
+            if signature.text == review.text:
                 return True
         return False
 
@@ -223,17 +229,22 @@ def record_plan_review(
     Its questions are asked about the implementation and do not hold up the document.
     """
     ledger, verdict = _record_findings(ledger, verdict, said)
-    ledger = _add_review(
-        ledger, verdict, said, text, answers, plan=verdict_json(verdict)
-    )
+    plan = verdict_json(verdict)
+    ledger = _add_review(ledger, verdict, said, text, answers, plan)
     return ledger, verdict
 
 
 def _add_review(
-    ledger: Ledger, verdict: Verdict, said: Said, text: str, source: str, plan: str = ""
+    ledger: Ledger,
+    verdict: Verdict,
+    said: Said,
+    text: str,
+    source: str,
+    plan: str = "",
 ) -> Ledger:
+    number = len(ledger.reviews) + 1
     review = ReviewRecord(
-        len(ledger.reviews) + 1,
+        number,
         text,
         source,
         verdict.decision,
@@ -243,7 +254,8 @@ def _add_review(
         verdict.questions,
         plan,
     )
-    return replace(ledger, reviews=(*ledger.reviews, review))
+    reviews = (*ledger.reviews, review)
+    return replace(ledger, reviews=reviews)
 
 
 def _record_findings(
@@ -450,9 +462,12 @@ def read_ledger_file(text: str) -> LedgerFile:
 def _add_missing(data: dict[str, Any]) -> None:
     """Add what the reviews of an older file lack: none of them was of a test plan."""
     ledger = data.get("ledger")
-    reviews = ledger.get("reviews") if isinstance(ledger, dict) else None
+    if not isinstance(ledger, dict):
+        return
+    reviews = ledger.get("reviews")
     if not isinstance(reviews, list):
         return
     for review in reviews:
-        if isinstance(review, dict):
-            review.setdefault("plan", "")
+        if not isinstance(review, dict):
+            continue
+        review.setdefault("plan", "")

@@ -121,7 +121,8 @@ class Publication:
     def _only_amends(self) -> bool:
         """Whether a new version of the amended document is all that is prepared."""
         hidden = map(self._hidden, self.folders)
-        if any(map(os.path.lexists, hidden)):
+        present = map(os.path.lexists, hidden)
+        if any(present):
             return False
         return self._amends_document
 
@@ -129,7 +130,8 @@ class Publication:
     def _amends_document(self) -> bool:
         if not self.amended_document:
             return False
-        return os.path.lexists(self._hidden(self.amended_document))
+        hidden = self._hidden(self.amended_document)
+        return os.path.lexists(hidden)
 
     @property
     def _places(self) -> tuple[str, ...]:
@@ -137,7 +139,8 @@ class Publication:
         counterparts.
         """
         amended = (self.amended_folder, self.amended_document)
-        return *self.folders, *filter(None, amended)
+        given = filter(None, amended)
+        return *self.folders, *given
 
     @property
     def _targets(self) -> tuple[str, ...]:
@@ -155,14 +158,16 @@ class Publication:
         """Remove the hidden files."""
         if not self.is_prepared:
             return
-        for folder in self.folders:
-            remove_tree(self._hidden(folder))
-        if self.amended_folder:
-            remove_tree(self._hidden(self.amended_folder))
+        folders = (*self.folders, self.amended_folder)
+        for folder in filter(None, folders):
+            hidden = self._hidden(folder)
+            remove_tree(hidden)
         if self._amends_document:
-            os.unlink(self._hidden(self.amended_document))
+            hidden = self._hidden(self.amended_document)
+            os.unlink(hidden)
         if self._has_document:
-            os.unlink(self._hidden(self.document))
+            hidden = self._hidden(self.document)
+            os.unlink(hidden)
 
     def name_for_superseded(self) -> str:
         """Return a free name for the present files at the targets, empty if there are
@@ -227,8 +232,11 @@ class Publication:
             return
         target = self._target(self.amended_folder)
         self._make_parent(f"{target}/added")
-        for name in sorted(os.listdir(hidden)):
-            os.replace(f"{hidden}/{name}", f"{target}/{name}")
+        names = os.listdir(hidden)
+        for name in sorted(names):
+            new = f"{hidden}/{name}"
+            place = f"{target}/{name}"
+            os.replace(new, place)
         sync_directory(target)
         os.rmdir(hidden)
 
@@ -243,7 +251,8 @@ class Publication:
         if os.path.lexists(target):
             self._keep_version(target)
         os.replace(hidden, target)
-        sync_directory(os.path.dirname(target))
+        folder = os.path.dirname(target)
+        sync_directory(folder)
 
     def _keep_version(self, target: str) -> None:
         """Keep the bytes of an amended document, once; a kill may come after it."""
@@ -252,15 +261,22 @@ class Publication:
         name = os.path.basename(target)
         number = 1
         while True:
-            folder = self._target(f"{SUPERSEDED}/{lineage}-{number}")
+            place = f"{SUPERSEDED}/{lineage}-{number}"
+            folder = self._target(place)
             kept = f"{folder}/{name}"
-            if not os.path.lexists(folder):
+            if not os.path.lexists(kept):
                 break
-            if os.path.isfile(kept) and read_regular(kept, DOCUMENT_LIMIT) == old:
+            if _has_content(kept, old):
                 return
             number += 1
         self._make_parent(kept)
-        write_atomically(kept, old, mode=SHARED_FILE)
+        self._write_kept(folder, name, old)
+
+    def _write_kept(self, folder: str, name: str, content: bytes) -> None:
+        temporary = f"{folder}/.{name}.{self.suffix}.tmp"
+        remove_file(temporary)
+        kept = f"{folder}/{name}"
+        write_atomically(kept, content, mode=SHARED_FILE, temporary=temporary)
 
     def _reveal_document(self, result: str, kept: str) -> None:
         if result != self.document:
@@ -288,8 +304,10 @@ class Publication:
     def _check(self, artifacts: Artifacts) -> None:
         """Refuse names that lead elsewhere: the worker chose them."""
         given = len(artifacts.files)
-        only_amends = not given and artifacts.amendment is not None
-        if given != len(self.folders) and not only_amends:
+        wanted = len(self.folders)
+        if artifacts.amendment is not None and not given:
+            wanted = 0
+        if given != wanted:
             raise BadInput(
                 f"the results have files for {given} folders, and the item has"
                 f" {len(self.folders)}; run again"
@@ -299,15 +317,15 @@ class Publication:
                 "the results have a document, and the item has no place for one; run"
                 " again"
             )
-        given_names = [*artifacts.files]
+        folders = [*artifacts.files]
         if artifacts.amendment is not None:
             if not self.amended_folder:
                 raise BadInput(
                     "the results amend a document, and the item is made from none; run"
                     " again"
                 )
-            given_names.append(artifacts.amendment.files)
-        for texts in given_names:
+            folders.append(artifacts.amendment.files)
+        for texts in folders:
             for name in texts:
                 why = check_path(name)
                 if "/" in name:
@@ -320,10 +338,13 @@ class Publication:
     def _prepare(self, artifacts: Artifacts) -> None:
         written = []
         folders = []
-        filled = dict(zip(self.folders, artifacts.files, strict=False))
+        pairs = zip(self.folders, artifacts.files, strict=False)
+        filled = dict(pairs)
+        documents = {self.document: artifacts.document}
         amendment = artifacts.amendment
         if amendment is not None:
             filled[self.amended_folder] = amendment.files
+            documents[self.amended_document] = amendment.document
         for place, texts in filled.items():
             folder = self._hidden(place)
             self._make_parent(folder)
@@ -333,16 +354,15 @@ class Publication:
             for name, text in texts.items():
                 path = _write(f"{folder}/{name}", text)
                 written.append(path)
-        if artifacts.document:
-            document = self._hidden(self.document)
+        for place, text in documents.items():
+            if not text:
+                continue
+            document = self._hidden(place)
             self._make_parent(document)
-            folders.append(os.path.dirname(document))
-            written.append(_write(document, artifacts.document))
-        if amendment is not None and amendment.document:
-            document = self._hidden(self.amended_document)
-            self._make_parent(document)
-            folders.append(os.path.dirname(document))
-            written.append(_write(document, amendment.document))
+            folder = os.path.dirname(document)
+            folders.append(folder)
+            path = _write(document, text)
+            written.append(path)
         # Synced when all are written: the file system then commits them together, which
         # costs the coordinator less.
         for path in written:
@@ -394,9 +414,7 @@ class Publication:
             new = file.read()
         if old == new:
             return
-        temporary = f"{kept_folder}/.{name}.{self.suffix}.tmp"
-        remove_file(temporary)
-        write_atomically(kept, old, mode=SHARED_FILE, temporary=temporary)
+        self._write_kept(kept_folder, name, old)
 
     def _make_parent(self, target: str) -> None:
         """Create the folder of a target, or raise `BadInput` if a link leads outside."""
@@ -415,6 +433,13 @@ class Publication:
         """Return whether a path without links is in the repository."""
         root = os.path.realpath(self.repository)
         return os.path.commonpath([root, actual]) == root
+
+
+def _has_content(path: str, content: bytes) -> bool:
+    if not os.path.isfile(path):
+        return False
+    present = read_regular(path, DOCUMENT_LIMIT)
+    return present == content
 
 
 def _write(path: str, text: str) -> str:

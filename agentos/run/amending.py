@@ -32,18 +32,30 @@ class DesignClaim:
     def claim(self, amendment: Amendment) -> str:
         """Lock the design; return why it cannot be amended, empty if it can."""
         label = self._design.label
-        if self._lock is None:
-            lock = locks.acquire(self._paths.lock, self._command)
-            self.is_locked_elsewhere = isinstance(lock, locks.Holder)
-            if isinstance(lock, locks.Holder):
-                return f"{label} is locked by pid {lock.pid} ({lock.command})"
-            self._lock = lock
-        publication = publication_of(self._design, self._paths, self._repository)
+        holder = self._acquire()
+        self.is_locked_elsewhere = holder is not None
+        if holder is not None:
+            return f"{label} is locked by pid {holder.pid} ({holder.command})"
+        publication = publication_of(
+            self._design,
+            self._paths,
+            self._repository,
+        )
         recover(publication, self._paths)
         present = ledger_hash(self._repository, Kind.LLD, self._design.id)
-        if present != amendment.ledger:
-            return f"the findings of {label} were changed meanwhile"
-        return ""
+        if present == amendment.ledger:
+            return ""
+        return f"the findings of {label} were changed meanwhile"
+
+    def _acquire(self) -> locks.Holder | None:
+        """Take the lock; return who else has it."""
+        if self._lock is not None:
+            return None
+        lock = locks.acquire(self._paths.lock, self._command)
+        if isinstance(lock, locks.Holder):
+            return lock
+        self._lock = lock
+        return None
 
     def release(self) -> None:
         """Let others use the design."""

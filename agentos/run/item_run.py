@@ -182,6 +182,7 @@ class _ItemRun:
         except (OSError, BadInput) as error:
             return self._conclude(_fail(error), time.monotonic() - started)
         self._digest = source.digest
+        audit.record("design-revised", {"document": self._artefact})
         return self._run_once(source, earlier, audit, started)
 
     def _is_complete(self, record: ItemRecord | None) -> bool:

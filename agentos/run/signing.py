@@ -23,6 +23,7 @@ from agentos.documents.judged_text import (
     without_log,
 )
 from agentos.documents.ledger import (
+    PERSON,
     Ledger,
     LedgerFile,
     Said,
@@ -56,8 +57,6 @@ from agentos.workflows.engine.flows import flow_of
 
 if TYPE_CHECKING:
     from agentos.workflows.drafting.flow import Drafting
-
-PERSON = "a person"
 
 
 @dataclass(frozen=True, slots=True)

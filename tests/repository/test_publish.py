@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agentos.errors import BadInput
-from agentos.repository.publish import Artifacts, Publication
+from agentos.repository.publish import Amendment, Artifacts, Publication
 
 ARTEFACTS = Artifacts(
     [{"001-issue.md": "issue\n", "002-final.md": "final\n"}], "design\n"
@@ -123,17 +123,7 @@ def test_a_process_killed_after_any_system_call_leaves_nothing_or_everything_aft
 
 
 def _publish_and_die_after(cut: int, repository: Path, record: Path) -> None:
-    events = {"open", "os.rename", "os.mkdir", "os.remove", "os.rmdir"}
-    seen = 0
-
-    def count(event: str, _: object) -> None:
-        nonlocal seen
-        if event in events:
-            seen += 1
-            if seen >= cut:
-                os._exit(9)
-
-    sys.addaudithook(count)
+    _die_after(cut)
     publication = publication_in(repository)
     publication.prepare(ARTEFACTS)
     superseded = publication.name_for_superseded()
@@ -292,3 +282,141 @@ def test_a_folder_that_cannot_be_written_is_told_by_its_own_name(
     with pytest.raises(OSError, match="cannot be written") as caught:
         publish(publication)
     assert caught.value.filename == str(folder)
+
+
+LINEAGE = "docs/lineage/active/7-lld"
+REPORTS = "docs/reports/7"
+AMENDMENT = Amendment(
+    {"005-draft.md": "draft\n", "findings.json": "{}\n"}, "revised\n", "was"
+)
+AMENDED = {
+    "docs/lineage/active/7-lld/001-issue.md": "issue\n",
+    "docs/lineage/active/7-lld/005-draft.md": "draft\n",
+    "docs/lineage/active/7-lld/findings.json": "{}\n",
+    "docs/lld/active/LLD-007.md": "revised\n",
+    "docs/lineage/superseded/7-lld-1/LLD-007.md": "older\n",
+}
+
+
+def amending(repository: Path) -> Publication:
+    """Return the places of an item that is made from a design."""
+    return Publication(
+        str(repository),
+        (REPORTS,),
+        "",
+        "0123456789abcdef",
+        amended_folder=LINEAGE,
+        amended_document=DOCUMENT,
+    )
+
+
+def fill(repository: Path) -> None:
+    """Write the design and its lineage as they are before."""
+    for name, text in {
+        f"{LINEAGE}/001-issue.md": "issue\n",
+        f"{LINEAGE}/findings.json": "[]\n",
+        DOCUMENT: "older\n",
+    }.items():
+        path = repository / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def test_an_amended_document_is_replaced_and_kept_and_its_lineage_grows(
+    repository: Path,
+) -> None:
+    fill(repository)
+    publication = amending(repository)
+    publication.prepare(Artifacts((), amendment=AMENDMENT))
+    assert publication.result == DOCUMENT
+    publish(publication, Artifacts((), amendment=AMENDMENT))
+    assert contents(repository) == AMENDED
+    publication.reveal(DOCUMENT, "")
+    assert contents(repository) == AMENDED
+
+
+def test_results_may_come_with_additions_to_the_lineage_of_the_design(
+    repository: Path,
+) -> None:
+    fill(repository)
+    additions = Amendment({"findings.json": "{}\n"})
+    results = Artifacts([{"report.md": "report\n"}], amendment=additions)
+    publication = amending(repository)
+    publication.prepare(results)
+    assert publication.result == REPORTS
+    publish(publication, results)
+    assert contents(repository) == {
+        f"{LINEAGE}/001-issue.md": "issue\n",
+        f"{LINEAGE}/findings.json": "{}\n",
+        f"{REPORTS}/report.md": "report\n",
+        DOCUMENT: "older\n",
+    }
+
+
+@pytest.mark.parametrize("name", ["../x.md", "a/b.md", "", "..", ".hidden/x"])
+def test_additions_with_names_that_lead_elsewhere_are_refused(
+    repository: Path, name: str
+) -> None:
+    additions = Artifacts((), amendment=Amendment({name: "x"}))
+    with pytest.raises(BadInput):
+        amending(repository).prepare(additions)
+    assert contents(repository) == {}
+
+
+def test_an_item_that_is_made_from_no_document_amends_none(
+    publication: Publication,
+) -> None:
+    with pytest.raises(BadInput, match="made from none"):
+        publication.prepare(Artifacts((), amendment=AMENDMENT))
+
+
+@pytest.mark.slow
+def test_an_amendment_that_is_cut_off_anywhere_is_whole_or_not_there_after_recovery(
+    tmp_path: Path,
+) -> None:
+    cut = 0
+    while True:
+        cut += 1
+        folder = tmp_path / str(cut)
+        repository, record = folder / "repo", folder / "record"
+        fill(repository)
+        before = contents(repository)
+        pid = os.fork()
+        if pid == 0:
+            _amend_and_die_after(cut, repository, record)
+        _, status = os.waitpid(pid, 0)
+        publication = amending(repository)
+        if record.exists() and record.read_text():
+            publication.reveal(DOCUMENT, "")
+            assert contents(repository) == AMENDED
+        else:
+            publication.abandon()
+            assert contents(repository) == before
+        assert not publication.is_prepared
+        if os.waitstatus_to_exitcode(status) == 0:
+            break
+    assert cut > 10
+
+
+def _amend_and_die_after(cut: int, repository: Path, record: Path) -> None:
+    _die_after(cut)
+    publication = amending(repository)
+    publication.prepare(Artifacts((), amendment=AMENDMENT))
+    record.write_text("recorded")
+    publication.reveal(DOCUMENT, "")
+    os._exit(0)
+
+
+def _die_after(cut: int) -> None:
+    """End this process without a word at a file operation."""
+    events = {"open", "os.rename", "os.mkdir", "os.remove", "os.rmdir"}
+    seen = 0
+
+    def count(event: str, _: object) -> None:
+        nonlocal seen
+        if event in events:
+            seen += 1
+            if seen >= cut:
+                os._exit(9)
+
+    sys.addaudithook(count)

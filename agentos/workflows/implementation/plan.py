@@ -102,6 +102,9 @@ async def review_plan(state: ImplementationState, context: BuildContext) -> Upda
     state = joined(state, opened)
     ledger = revising.ledger_of(state)
     known = text.find_review(ledger)
+    if rounds and rounds[-1].get("contests"):
+        # The reviewer has to decide what the writer contests.
+        known = None
     if known is not None and counts(known, context.config):
         verdict = read_known(known)
         if verdict is not None:
@@ -174,10 +177,10 @@ def read_known(known: ReviewRecord) -> Verdict | None:
 
 
 def is_settled(known: ReviewRecord, verdict: Verdict, ledger: Ledger) -> bool:
-    """Tell whether a person has settled what a review wanted revised: by an approval of
-    this text after it, or by waiving each of its findings.
+    """Tell whether a person has settled what a review wanted revised: by signing this
+    text after it, or by waiving each of its findings.
     """
-    if ledger.approves_after(known):
+    if ledger.is_signed_after(known):
         return True
     wanted = [one.id for one in verdict.findings if blocks_approval(one)]
     still_open = {entry.id for entry in ledger.open}

@@ -331,7 +331,7 @@ async def approve(state: ImplementationState, context: BuildContext) -> Update:
     return {
         "design": design,
         "decision": str(State.REVISED),
-        "message": f"{path} is approved after {revisions}; run again to build it",
+        "message": f"{path} is approved after {revisions}",
         "findings": [],
     }
 

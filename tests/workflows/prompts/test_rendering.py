@@ -19,6 +19,7 @@ from agentos.documents.verdict import (
 )
 from agentos.workflows.prompts.rendering import (
     load_prompt,
+    load_scale,
     load_template,
     render_prompt,
     show_invisible,
@@ -247,3 +248,10 @@ def test_a_copied_template_of_an_issue_is_caught() -> None:
         finding.id for finding in check_issue_spec(issue, parse_brief("# X\n\n- y\n"))
     ]
     assert any(id.startswith("unfilled") for id in found)
+
+
+@pytest.mark.parametrize("package", [LLD, ISSUE, "agentos.workflows.implementation"])
+def test_every_review_has_the_same_scale(package: str) -> None:
+    body = load_prompt(package, "review").body
+    assert load_scale() in body
+    assert body.count("whoever works from it would not notice") == 1
