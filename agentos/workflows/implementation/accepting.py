@@ -1,5 +1,8 @@
-"""Read the accepted changes from a model's answer; each problem becomes a line for the
-next attempt.
+"""Read the accepted changes from a model's answer.
+
+What is wrong with its form is a slip: the same model is told in the same conversation.
+What is wrong with the tests or the code is a problem. Changes of other files are kept in
+both cases.
 """
 
 from __future__ import annotations
@@ -8,16 +11,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agentos.documents.changes import (
-    Change,
-    Deletion,
-    EditedFile,
-    EditRefused,
-    WholeFile,
-    apply_edits,
+    Changes,
+    Contest,
+    Kept,
+    apply_changes,
     is_pytest_module,
     judge,
     parse_changes,
 )
+from agentos.documents.changes.contract import NAME_WHOLE
+from agentos.documents.changes.statements import say_both
 from agentos.proving.inspection import (
     SourceProblem,
     TestInventory,
@@ -37,12 +40,12 @@ from agentos.workflows.implementation.importing import top_level_names
 from agentos.workflows.implementation.rendering import Reader
 from agentos.workflows.implementation.state import Scaffold
 
-NOTHING = "the answer names no file; begin each block with a line `# File: path`"
+NOTHING = f"the answer names no file; {NAME_WHOLE.format(path='PATH')}"
 
 
 @dataclass(slots=True)
 class AcceptedChanges:
-    """The changes of an answer, and the problems in it."""
+    """The changes of an answer that can be made, and what is wrong with the others."""
 
     files: dict[str, str] = field(default_factory=dict)
     """The new texts by path."""
@@ -54,6 +57,22 @@ class AcceptedChanges:
     existing: list[str] = field(default_factory=list)
     """Ids of the tests that the files already held."""
     problems: list[str] = field(default_factory=list)
+    """Why the tests or the code cannot be taken."""
+    slips: list[str] = field(default_factory=list)
+    """What is wrong with the form of the answer; the files it is about are left out."""
+    notes: list[str] = field(default_factory=list)
+    """How changes were understood that were not quite in the form."""
+    blocked: str = ""
+    """Why the role cannot go on, empty if it can."""
+    contested: tuple[Contest, ...] = ()
+    """The tests that the coder says are wrong."""
+    kept: tuple[Kept, ...] = ()
+    """The scenarios that the test writer says are about behavior that exists."""
+
+    @property
+    def refusals(self) -> list[str]:
+        """All that is wrong with the answer, its form first."""
+        return [*self.slips, *self.problems]
 
     def add_problems(self, path: str, problems: Iterable[SourceProblem]) -> None:
         """Add the problems of an inspected file."""
@@ -65,8 +84,6 @@ class AcceptedChanges:
 def accept_tests(answer: str, blueprint: Blueprint, reader: Reader) -> AcceptedChanges:
     """Accept the declared test files, and refuse tests that prove nothing."""
     accepted = _accept(answer, blueprint.tests, (), blueprint, reader)
-    if accepted.problems:
-        return accepted
     inventories = []
     packages = top_level_names(blueprint, reader)
     for path, text in accepted.files.items():
@@ -82,7 +99,9 @@ def accept_tests(answer: str, blueprint: Blueprint, reader: Reader) -> AcceptedC
             problems = inspect_support(text, packages, base)
             accepted.add_problems(path, problems)
     missing = missing_scenarios(inventories, blueprint.scenarios)
-    if missing:
+    # What a slip has left out, or an answer that says why there is nothing, may not lack
+    # anything.
+    if missing and not (accepted.slips or accepted.blocked):
         accepted.problems.append(_say_missing(missing, accepted.existing))
     return accepted
 
@@ -174,44 +193,44 @@ def _accept(
     blueprint: Blueprint,
     reader: Reader,
 ) -> AcceptedChanges:
-    parsed = parse_changes(answer)
-    accepted = AcceptedChanges()
-    accepted.problems += [problem.text for problem in parsed.problems]
-    if not parsed.changes and not accepted.problems:
-        accepted.problems.append(NOTHING)
-    judgment = judge(
-        parsed.changes,
-        declared=_changes_of(blueprint, paths),
-        protected=protected,
+    declared = _changes_of(blueprint, paths)
+    parsed = parse_changes(answer, _expected(declared))
+    accepted = AcceptedChanges(
+        blocked=parsed.blocked,
+        contested=parsed.contested,
+        kept=parsed.kept,
     )
-    accepted.problems += [refusal.text for refusal in judgment.refusals]
+    if parsed.blocked and parsed.changes:
+        accepted.blocked = ""
+        accepted.slips.append(say_both())
+        return accepted
+    accepted.slips += [problem.text for problem in parsed.problems]
+    judgment = judge(parsed.changes, declared=declared, protected=protected)
+    accepted.slips += [refusal.text for refusal in judgment.refusals]
+    applied = apply_changes(judgment.allowed, reader.read)
+    accepted.files = applied.files
+    accepted.deleted = applied.deleted
+    accepted.slips += applied.slips
+    accepted.notes = applied.notes
     for change in judgment.extras:
-        accepted.extras[change.path] = change.reason
-    for change in judgment.allowed:
-        _add(accepted, change, reader)
+        if change.path in (*applied.files, *applied.deleted):
+            accepted.extras[change.path] = change.reason
+    if _says_nothing(parsed):
+        accepted.slips.append(NOTHING)
     return accepted
 
 
-def _add(accepted: AcceptedChanges, change: Change, reader: Reader) -> None:
-    path = change.path
-    match change:
-        case Deletion():
-            accepted.deleted.append(path)
-        case WholeFile() if change.is_cut:
-            accepted.problems.append(
-                f"Line {change.line}: the block of `{path}` is not closed; give it whole"
-            )
-        case WholeFile():
-            accepted.files[path] = change.text
-        case EditedFile() if change.is_cut:
-            accepted.problems.append(
-                f"Line {change.line}: the edit of `{path}` is not closed; give it whole"
-            )
-        case EditedFile():
-            text = accepted.files.get(path)
-            if text is None:
-                text = reader.read(path) or ""
-            try:
-                accepted.files[path] = apply_edits(text, change.edits)
-            except EditRefused as error:
-                accepted.problems.append(f"`{path}`: {error}")
+def _expected(declared: Mapping[str, str]) -> list[str]:
+    """Return the files that an answer may mean without saying so."""
+    paths = []
+    for path, change in declared.items():
+        is_gone = any(word in change.casefold() for word in ("delete", "remove"))
+        if not path.endswith("/") and not is_gone:
+            paths.append(path)
+    return paths
+
+
+def _says_nothing(parsed: Changes) -> bool:
+    if parsed.changes or parsed.problems:
+        return False
+    return not (parsed.blocked or parsed.contested)

@@ -53,7 +53,7 @@ async def implement(state: ImplementationState, context: BuildContext) -> Update
     accepted = accepting.accept_code(
         answer.text, blueprint, workspace, protected=tuple(tests)
     )
-    problems = accepted.problems or write(context, accepted)
+    problems = accepted.refusals or write(context, accepted)
     snapshot = (
         "" if problems else workspace.snapshot(f"iteration-{len(iterations) + 1}")
     )

@@ -47,9 +47,9 @@ async def scaffold(state: ImplementationState, context: BuildContext) -> Update:
         tests=accepted.files,
         names=accepted.names,
         earlier=accepted.existing,
-        problems=accepted.problems,
+        problems=accepted.refusals,
     )
-    if not accepted.problems:
+    if not accepted.refusals:
         attempt["problems"] = write(context, accepted)
     update: Update = {"scaffolds": [*attempts, attempt], **bill(state, answer)}
     if attempt["problems"]:
