@@ -18,6 +18,7 @@ WRITTEN_OUT = "write out every line; `...` stands for nothing"
 NAME_WHOLE = "a line `# File: {path}` begins the block of a whole file"
 NAME_EDIT = "a line `# Edit: {path}` begins the block of an edit"
 REASON = "a line `Reason: ...` below the line that names the file"
+OUTSIDE = "Lines that are no text of a file stand outside all fences"
 BLOCKED = "`blocked: REASON`"
 CONTEST = "`contest: TEST_NAME: REASON`"
 KEPT = "`kept: 030, 040: REASON`"
@@ -66,7 +67,7 @@ def clauses(role: str) -> Iterator[Clause]:
     if role == CODE:
         yield Clause(
             "deletion",
-            "A file to be removed is a line outside all blocks:",
+            "A file to be removed is a line outside all fences:",
             "# Delete: shop/old.py\n",
         )
         yield Clause(
@@ -108,8 +109,7 @@ def clauses(role: str) -> Iterator[Clause]:
             f"If a test is wrong, a line {CONTEST} beside your blocks says so, one for"
             " each such test. The reviewer decides. Write the code as the design wants"
             " it meanwhile.",
-            "contest: test_020_empty_cart: the design says that an empty cart costs 0,"
-            " the test expects None\n",
+            "contest: test_020_empty_cart: an empty cart costs 0, the test wants None\n",
         )
     else:
         yield Clause(
@@ -121,8 +121,7 @@ def clauses(role: str) -> Iterator[Clause]:
         )
     yield Clause(
         "statements",
-        "Such lines stand outside all fences. Other prose around the blocks is not"
-        " read.",
+        f"{OUTSIDE}. Other prose around the blocks is not read.",
     )
 
 
@@ -132,25 +131,20 @@ def answering(role: str) -> str:
     for clause in clauses(role):
         parts.append(clause.text)
         if clause.example and clause.is_shown:
-            parts.append(_indent(clause.example))
+            parts.append(clause.example.rstrip("\n"))
     return "\n\n".join(parts)
-
-
-def _indent(example: str) -> str:
-    """Return an example as it is, or in a fence if it is a line of its own."""
-    text = example.rstrip("\n")
-    if text.startswith("```"):
-        return text
-    return f"```text\n{text}\n```"
 
 
 def _say_whole(role: str) -> str:
     what = "A new file, or a small one that changes all over"
     if role == TESTS:
         what = "A new test file"
-    return (
-        f"{what}: one fenced block with the whole file. Its first line names the file:"
-    )
+    return f"{what}: one fenced block with all of its text. {_begin(NAME_WHOLE)}:"
+
+
+def _begin(sentence: str) -> str:
+    text = sentence.format(path="path")
+    return text[0].upper() + text[1:]
 
 
 def _say_edit(role: str) -> str:
@@ -161,14 +155,15 @@ def _say_edit(role: str) -> str:
             " to it"
         )
     return (
-        f"{what}: one fenced block with one or more exact replacements. {WHOLE_LINES},"
-        f" letter by letter, with their indentation; {FOUND_ONCE}, and no more. The"
-        " marks begin in the first column:"
+        f"{what}: one fenced block with exact replacements. {_begin(NAME_EDIT)}."
+        f" {WHOLE_LINES}, letter by letter, with their indentation; {FOUND_ONCE}, and no"
+        " more. The marks begin in the first column:"
     )
 
 
 _BODY: Mapping[str, str] = {
-    TESTS: "def test_010_total_of_nothing():\n    assert total([]) == 0\n",
+    TESTS: "from shop.total import total\n\n\n"
+    "def test_010_total_of_nothing():\n    assert total([]) == 0\n",
     CODE: "def total(prices):\n    return sum(prices)\n",
 }
 _BLOCKED: Mapping[str, str] = {
@@ -220,7 +215,7 @@ def _edit_of_nothing(path: str) -> str:
 
 
 def _fenced(path: str) -> str:
-    body = 'EXAMPLE = """\n```\ntotal([])\n```\n"""\n' + _BODY[_role_of(path)]
+    body = _BODY[_role_of(path)] + '\n\nEXAMPLE = """\n```\ntotal([])\n```\n"""\n'
     return _block(path, "File", body, fence="````")
 
 

@@ -19,7 +19,7 @@ from agentos.documents.changes import (
     judge,
     parse_changes,
 )
-from agentos.documents.changes.contract import NAME_WHOLE
+from agentos.documents.changes.contract import NAME_WHOLE, OUTSIDE
 from agentos.documents.changes.statements import say_both
 from agentos.proving.inspection import (
     SourceProblem,
@@ -40,7 +40,7 @@ from agentos.workflows.implementation.importing import top_level_names
 from agentos.workflows.implementation.rendering import Reader
 from agentos.workflows.implementation.state import Scaffold
 
-NOTHING = f"the answer names no file; {NAME_WHOLE.format(path='PATH')}"
+NOTHING = f"the answer names no file: {NAME_WHOLE.format(path='PATH')}. {OUTSIDE}"
 
 
 @dataclass(slots=True)
@@ -82,8 +82,12 @@ class AcceptedChanges:
 
 
 def accept_tests(answer: str, blueprint: Blueprint, reader: Reader) -> AcceptedChanges:
-    """Accept the declared test files, and refuse tests that prove nothing."""
+    """Accept the declared test files, and refuse tests that prove nothing.
+
+    Files that earlier answers have written belong to the tests too, as they are now.
+    """
     accepted = _accept(answer, blueprint.tests, (), blueprint, reader)
+    _add_present(accepted, blueprint, reader)
     inventories = []
     packages = top_level_names(blueprint, reader)
     for path, text in accepted.files.items():
@@ -104,6 +108,18 @@ def accept_tests(answer: str, blueprint: Blueprint, reader: Reader) -> AcceptedC
     if missing and not (accepted.slips or accepted.blocked):
         accepted.problems.append(_say_missing(missing, accepted.existing))
     return accepted
+
+
+def _add_present(
+    accepted: AcceptedChanges, blueprint: Blueprint, reader: Reader
+) -> None:
+    """Add the test files that differ from the base before this answer already."""
+    for path in blueprint.tests:
+        if path in accepted.files or path in accepted.deleted:
+            continue
+        text = reader.read(path)
+        if text is not None and text != reader.read_base(path):
+            accepted.files[path] = text
 
 
 def _say_missing(missing: Sequence[str], existing: Iterable[str]) -> str:
@@ -233,4 +249,4 @@ def _expected(declared: Mapping[str, str]) -> list[str]:
 def _says_nothing(parsed: Changes) -> bool:
     if parsed.changes or parsed.problems:
         return False
-    return not (parsed.blocked or parsed.contested)
+    return not (parsed.blocked or parsed.contested or parsed.kept)

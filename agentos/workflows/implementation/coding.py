@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agentos.documents.changes import contract
 from agentos.documents.judged_text import without_log
 from agentos.item import Failure
 from agentos.workflows.engine.steps import Update
@@ -40,6 +41,7 @@ async def implement(state: ImplementationState, context: BuildContext) -> Update
         "declared": rendering.list_declared(blueprint),
         "files": rendering.show_files(workspace, blueprint.sources),
         "tests": rendering.show_texts(tests),
+        "answering": contract.answering(contract.CODE),
         "feedback": proving.feedback_for_next(iterations, state["before"]),
     }
     asking = ask_model(context, "code", CODE, len(iterations) + 1, inputs)

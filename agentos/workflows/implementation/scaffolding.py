@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agentos.documents.changes import contract
 from agentos.documents.judged_text import without_log
 from agentos.item import Failure
 from agentos.workflows.engine.steps import Update
@@ -36,6 +37,7 @@ async def scaffold(state: ImplementationState, context: BuildContext) -> Update:
         "material": state["material"],
         "files": rendering.show_files(context.workspace, context.blueprint.declared),
         "test_files": "\n".join(context.blueprint.tests),
+        "answering": contract.answering(contract.TESTS),
         "problems": problems,
         "previous_tests": previous_tests,
     }

@@ -39,8 +39,10 @@ _INVISIBLE = (
 # Joiners and direction marks belong to many scripts and to emoji; between ASCII
 # characters they only hide text.
 _JOINERS = re.compile("(?<![^\x00-\x7f])[\u200c-\u200f]+(?![^\x00-\x7f])")
-_TRUSTED = ("item", "looking")
-"""Inputs that come from AgentOS itself: an id, and how to look at the repository."""
+_TRUSTED = ("item", "looking", "answering")
+"""Inputs that come from AgentOS itself: an id, how to look at the repository, and how to
+answer with files.
+"""
 
 
 Inputs = Mapping[str, str]
