@@ -144,8 +144,7 @@ def test_inner_fences_belong_to_a_file_in_a_longer_fence() -> None:
     "body",
     [
         "# Title\n```bash\npip install x\n```\nand\n```python\nimport x\n```\n",
-        "# Title\n\n```\npytest\n```\n\nAnd then\n\n```\nmore\n```\nend\n",
-        "```bash\na\n```\n```\nb\n```\n",
+        "```bash\na\n```\n\n~~~\nb\n~~~\n",
     ],
 )
 def test_inner_fences_that_pair_up_belong_to_a_file_in_a_fence_as_long(
@@ -358,9 +357,9 @@ def test_fences_in_a_section_do_not_close_the_block() -> None:
 @pytest.mark.parametrize(
     ("body", "complaint"),
     [
-        ("x = 1\n", "stands outside the sections"),
+        ("x = 1\n<<<<<<< SEARCH\n", "stands outside the sections"),
         ("", "has no section"),
-        ("<<<<<<< SEARCH\na\n=======\nb\n", "has no end"),
+        ("<<<<<<< SEARCH\na\n=======\nb\n=======\n", "has no end"),
         ("<<<<<<< SEARCH\na\n>>>>>>> REPLACE\n", "no line `=======`"),
         (
             "<<<<<<< SEARCH\nT\n=======\n=======\nU\n>>>>>>> REPLACE\n",

@@ -50,8 +50,8 @@ def test_overlapping_places_count() -> None:
             "matches from line 5 of the file, until line 6 has `return 1`",
         ),
         (
-            "  def two():\n",
-            "line 5 of the file differs from it only in spaces: `def two():`",
+            "  def two():\nend\n",
+            "its first line is line 5 of the file, `def two():`, but what follows differs",
         ),
         ("    return 1\nend\n", "it matches from line 2"),
         (
@@ -59,7 +59,7 @@ def test_overlapping_places_count() -> None:
             "it matches up to line 6 of the file, where the file ends",
         ),
         ("zzzzzzzzzzzz\n", "is not found"),
-        ("def two()\n", "the nearest line is line 5"),
+        ("def too():\n", "the nearest line is line 5"),
     ],
 )
 def test_a_section_that_is_not_found_is_refused_with_a_hint(
@@ -71,9 +71,10 @@ def test_a_section_that_is_not_found_is_refused_with_a_hint(
 
 
 def test_lines_match_whole() -> None:
-    assert "not found" in refusal("prefix x\n", Edit("x\n", "y\n"))
-    assert "not found" in refusal("x suffix\n", Edit("x\n", "y\n"))
-    assert "not found" in refusal("x\n", Edit("x\n\n", "y\n"))
+    whole = "only a part of line 1 of the file: `{}`; SEARCH is whole lines"
+    for row in ("prefix x", "x suffix"):
+        assert whole.format(row) in refusal(f"{row}\n", Edit("x\n", "y\n"))
+    assert "not found" in refusal("prefix x\nz\n", Edit("x\nz\n", "y\n"))
 
 
 def test_an_empty_search_makes_a_file_and_never_replaces_one() -> None:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
+from agentos.documents.changes.diffs import path_in_header
 from agentos.documents.changes.markers import (
     Marker,
     Verb,
+    lone_path,
+    mentioned_path,
     read_comment_marker,
-    read_comment_reason,
     read_info_path,
     read_prose_marker,
     read_prose_reason,
 )
 from agentos.documents.changes.model import Rows
+from agentos.documents.changes.sections import SEARCH, loose_length
 
 _PROSE_FILES = (
     ".md",
@@ -28,7 +32,14 @@ _PROSE_FILES = (
     ".jinja",
     ".tmpl",
 )
+_DIFFS = frozenset({"diff", "patch", "udiff"})
+_MAX_HEADER = 6
 _PREAMBLES = ("#!", "<?", "<!doctype", "# -*-")
+
+
+def is_prose(path: str) -> bool:
+    """Tell whether a file is a document, which may well contain fences."""
+    return path.casefold().endswith(_PROSE_FILES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +59,13 @@ class BlockName:
     """The row of a marker above the fence, -1 if there is none."""
     other: str
     """A different path that the block names as well."""
+    is_sure: bool = True
+    """Whether a marker or an info string names the file, not just its path nearby."""
 
     @property
     def is_prose(self) -> bool:
         """Tell whether the file may well contain fences."""
-        return self.path.casefold().endswith(_PROSE_FILES)
+        return is_prose(self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +81,9 @@ class _Place:
 class BlockNames:
     """The names of the blocks of an answer."""
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: Rows, expected: Collection[str] = ()) -> None:
         self._rows = rows
+        self._expected = expected
         self._names: dict[int, BlockName | None] = {}
 
     def find(self, fence: int, info: str) -> BlockName | None:
@@ -80,6 +94,25 @@ class BlockNames:
         if fence not in self._names:
             self._names[fence] = self._find(fence, info)
         return self._names[fence]
+
+    def make_up(self, path: str, fence: int) -> BlockName:
+        """Return a name for a block that has none."""
+        start = fence + 1
+        reason = None
+        if read_prose_reason(self.row_at(start)) is not None:
+            start, reason = self._skip_reason(start)
+        return BlockName(
+            verb=Verb.FILE,
+            path=path,
+            note="",
+            row=fence,
+            start=start,
+            preamble=(),
+            reason=reason or "",
+            above=-1,
+            other="",
+            is_sure=False,
+        )
 
     def row_at(self, row: int) -> str:
         """Return a row, empty after the end of the answer."""
@@ -96,7 +129,7 @@ class BlockNames:
         reason = other = ""
         if inside.marker:
             start, reason = self._skip_reason(inside.row + 1)
-        elif read_comment_reason(self.row_at(start)) is not None:
+        elif read_prose_reason(self.row_at(start)) is not None:
             start, reason = self._skip_reason(start)
         # The nearest name counts; a different one further out is kept as a conflict.
         if inside.marker:
@@ -112,6 +145,8 @@ class BlockNames:
             marker = Marker(Verb.FILE, info_path)
             row = fence
             other = above_path
+        elif self._expected:
+            return self._guess(fence, info, start, reason or above.reason)
         else:
             return None
         return BlockName(
@@ -121,10 +156,73 @@ class BlockNames:
             row=row,
             start=start,
             preamble=inside.preamble,
-            reason=reason or above.reason,
+            reason=reason or inside.reason or above.reason,
             above=above.row,
             other=other,
         )
+
+    def _guess(
+        self, fence: int, info: str, start: int, reason: str
+    ) -> BlockName | None:
+        """Return the expected file whose path stands where a name could be."""
+        first = self.row_at(start)
+        row = fence
+        verb = Verb.FILE
+        path = ""
+        if info.partition(" ")[0].casefold() in _DIFFS:
+            verb = Verb.EDIT
+            path = self._find_in_diff(start)
+        if not path:
+            path = mentioned_path(info, self._expected)
+        if not path:
+            path = lone_path(first, self._expected)
+            if path:
+                row = start
+                start, said = self._skip_reason(start + 1)
+                reason = said or reason
+        if not path:
+            row, path = self._guess_above(fence, start)
+        if not path:
+            return None
+        return BlockName(
+            verb=verb,
+            path=path,
+            note="",
+            row=row,
+            start=start,
+            preamble=(),
+            reason=reason,
+            above=row if row < fence else -1,
+            other="",
+            is_sure=False,
+        )
+
+    def _guess_above(self, fence: int, start: int) -> tuple[int, str]:
+        """Return the row above a fence that consists of a path, and the path; above the
+        sections of an edit it may be a sentence.
+        """
+        row = fence - 1
+        while row >= max(0, fence - 4):
+            text = self.row_at(row)
+            if text.strip() and read_prose_reason(text) is None:
+                break
+            row -= 1
+        if row < 0:
+            return row, ""
+        text = self.row_at(row)
+        path = lone_path(text, self._expected)
+        if not path and loose_length(self.row_at(start), SEARCH):
+            path = mentioned_path(text, self._expected)
+        return row, path
+
+    def _find_in_diff(self, start: int) -> str:
+        """Return the path in the header of a diff."""
+        for row in range(start, start + _MAX_HEADER):
+            text = self.row_at(row)
+            if text.startswith("+++ "):
+                path = path_in_header(text)
+                return path if path in self._expected else ""
+        return ""
 
     def _look_inside(self, fence: int) -> _Place:
         """Return the marker in the first rows of a block."""
@@ -137,14 +235,17 @@ class BlockNames:
         if first.lstrip().casefold().startswith(_PREAMBLES):
             preamble = (first,)
             row += 1
+        reason = read_prose_reason(self.row_at(row)) or ""
+        if reason and read_comment_marker(self.row_at(row + 1)):
+            row += 1
         marker = read_comment_marker(self.row_at(row))
         if marker is None:
             return _Place()
-        return _Place(marker, row, preamble)
+        return _Place(marker, row, preamble, reason)
 
     def _skip_reason(self, start: int) -> tuple[int, str]:
         """Return the row after a reason and one blank row, and the reason."""
-        reason = read_comment_reason(self.row_at(start))
+        reason = read_prose_reason(self.row_at(start))
         if reason is not None:
             start += 1
         if start < len(self._rows) and not self._rows[start].strip(" \t\r"):
@@ -152,15 +253,15 @@ class BlockNames:
         return start, reason or ""
 
     def _look_above(self, fence: int) -> _Place:
-        """Return the marker above a fence, and a reason between them or alone."""
-        row = fence - 1
-        if row >= 0 and not self._rows[row].strip():
-            row -= 1
+        """Return the marker above a fence, and a reason between them, above both or
+        alone.
+        """
+        row = self._skip_blank(fence - 1)
         if row < 0:
             return _Place()
-        reason = read_prose_reason(self._rows[row])
+        reason = self._read_reason_above(row, fence)
         if reason is not None:
-            row -= 1
+            row = self._skip_blank(row - 1)
         marker = None
         if row >= 0:
             marker = read_prose_marker(self._rows[row])
@@ -168,4 +269,37 @@ class BlockNames:
             return _Place(reason=reason or "")
         if marker.verb is Verb.DELETE:
             return _Place()
+        if reason is None:
+            reason = self._read_reason_above(self._skip_blank(row - 1), row)
         return _Place(marker, row, reason=reason or "")
+
+    def _skip_blank(self, row: int) -> int:
+        """Return the row above if this one is blank."""
+        if row >= 0 and not self._rows[row].strip():
+            return row - 1
+        return row
+
+    def _read_reason_above(self, row: int, below: int) -> str | None:
+        """Return the reason in a row above another one, unless it stands directly
+        below the block before and so belongs to that.
+        """
+        if row < 0:
+            return None
+        reason = read_prose_reason(self._rows[row])
+        if reason is None or row + 1 == below or row == 0:
+            return reason
+        if self._rows[row - 1].strip(" \t\r~`"):
+            return reason
+        return reason if not self._rows[row - 1].strip() else None
+
+    def reason_below(self, end: int) -> str:
+        """Return the reason below the fence that ends a block, if it is not for what
+        follows.
+        """
+        row = end + 1
+        if not self.row_at(row).strip():
+            row += 1
+        reason = read_prose_reason(self.row_at(row))
+        if reason is None or self.row_at(row + 1).strip():
+            return ""
+        return reason

@@ -5,10 +5,11 @@ opening fence, with these exceptions:
 
 - A fence with a language inside the block opens a block of its own, which takes the
   next bare fence.
-- In a Markdown or text file, bare fences that pair up belong to the file, and the last
-  one closes the block. This applies only if an odd number of them follows before the
-  next named block, and the line directly below the first one is text.
 - Nothing between the marks of an edit's section closes the block.
+
+Where the text goes on below such a fence and more fences follow, the block could as well
+end at one of those. It is ambiguous then, and counts up to the next named block, so that
+no part of it is read as anything else.
 
 A block that names no file is searched as well: it may be a fence around the whole
 answer.
@@ -17,20 +18,26 @@ answer.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from agentos.documents.changes.block_names import BlockName, BlockNames
-from agentos.documents.changes.markers import Verb, read_prose_marker
+from agentos.documents.changes.languages import fits_language
+from agentos.documents.changes.markers import (
+    Verb,
+    read_prose_marker,
+    read_prose_reason,
+)
 from agentos.documents.changes.model import Rows, UnnamedBlock
-from agentos.documents.changes.sections import SEARCH, SectionMap, is_mark
+from agentos.documents.changes.python_strings import is_string_open
+from agentos.documents.changes.sections import SEARCH, SectionMap, loose_length
 
 MAX_FENCES = 20_000
 WHOLE = "whole"
 """Word of an info string: what looks like sections of an edit is text of the file."""
 _MAX_INDENT = 64
+_PYTHON = (".py", ".pyi")
 _FENCE = re.compile(r"([ \t]*+)(`{3,}+(?!.*`)|~{3,}+)(.*)", re.DOTALL)
 
 
@@ -61,6 +68,10 @@ class Block:
     end: int
     is_closed: bool
     is_last: bool
+    is_ambiguous: bool = False
+    """Whether the block may as well end at another fence."""
+    is_alone: bool = True
+    """Whether no fence that could end the block follows before the next one."""
 
 
 class _OpenBlock(NamedTuple):
@@ -104,19 +115,49 @@ class Layout:
     The rows between the fences are not read.
     """
 
-    def __init__(self, rows: Rows, fences: list[Fence], sections: SectionMap) -> None:
+    def __init__(
+        self,
+        rows: Rows,
+        fences: list[Fence],
+        sections: SectionMap,
+        expected: Collection[str] = (),
+    ) -> None:
         self.blocks: list[Block] = []
         self.unnamed: list[UnnamedBlock] = []
+        self.lone: list[tuple[Fence, int]] = []
+        """The opening fence of each unnamed block, and the row where it ends."""
         self.covered = bytearray(len(rows))
         """One byte for each row: 1 if the row belongs to a block."""
         self._rows = rows
         self._fences = fences
         self._sections = sections
-        self._names = BlockNames(rows)
+        self._names = BlockNames(rows, expected)
         self._open: list[_OpenBlock] = []
-        self._bare: list[int] = []
-        self._bare_until = -1
         self._walk()
+
+    def name_lone(self, path: str) -> Block | None:
+        """Return the only unnamed block as the block of a file, unless its language is
+        that of other files.
+        """
+        fence, end = self.lone[0]
+        language = fence.info.partition(" ")[0].casefold()
+        if not fits_language(path, language):
+            return None
+        is_closed = end < len(self._rows) or self._closes_last(fence)
+        name = self._names.make_up(path, fence.row)
+        return Block(
+            name=name,
+            fence=fence,
+            end=end - is_closed,
+            is_closed=is_closed,
+            is_last=True,
+        )
+
+    def _closes_last(self, opening: Fence) -> bool:
+        """Tell whether the last row is the fence that closes a block."""
+        last = self._fences[-1]
+        is_end = last.row == len(self._rows) - 1
+        return is_end and last.row > opening.row and last.may_close(opening)
 
     def _walk(self) -> None:
         fences = self._fences
@@ -138,6 +179,11 @@ class Layout:
 
     def _name(self, fence: Fence) -> BlockName | None:
         return self._names.find(fence.row, fence.info)
+
+    def _is_named(self, fence: Fence) -> bool:
+        """Tell whether a fence says for certain that it opens a file."""
+        name = self._name(fence)
+        return name is not None and name.is_sure
 
     def _closes_unnamed(self, fence: Fence, name: BlockName | None) -> bool:
         if fence.info:
@@ -165,6 +211,7 @@ class Layout:
         if text.strip():
             block = UnnamedBlock(line, fence.info[:80])
             self.unnamed.append(block)
+            self.lone.append((fence, end))
         self._cover(fence.row, end)
 
     def _cover(self, start: int, end: int) -> None:
@@ -182,20 +229,80 @@ class Layout:
         """Read the block that a fence opens, and return the index after it."""
         fence = self._fences[index]
         end, is_closed = self._find_end(index, name)
+        following = self._find_following(fence, end + 1) if is_closed else []
+        is_ambiguous = False
+        if following and not self._is_edit(fence, name):
+            is_ambiguous = self._is_ambiguous(name, self._fences[end].row, following)
+        if is_ambiguous:
+            end = self._find_next(end + 1)
+            is_closed = False
         is_last = end == len(self._fences)
         end_row = len(self._rows)
         if not is_last:
             end_row = self._fences[end].row
+        if is_closed and not name.reason:
+            name = replace(name, reason=self._names.reason_below(end_row))
         block = Block(
             name=name,
             fence=fence,
             end=end_row,
             is_closed=is_closed,
             is_last=is_last,
+            is_ambiguous=is_ambiguous,
+            is_alone=not following,
         )
         self.blocks.append(block)
         self._cover(fence.row, end_row + is_closed)
         return end + is_closed
+
+    def _find_next(self, start: int) -> int:
+        """Return the index of the next fence that names a file."""
+        for index in range(start, len(self._fences)):
+            if self._is_named(self._fences[index]):
+                return index
+        return len(self._fences)
+
+    def _find_following(self, opening: Fence, start: int) -> list[int]:
+        """Return the rows of the bare fences up to the next named block.
+
+        Those that close a block with a language, or the block around all, do not count.
+        """
+        depth = 0
+        bare: list[int] = []
+        for index in range(start, len(self._fences)):
+            fence = self._fences[index]
+            if self._name(fence):
+                break
+            if not fence.may_close(opening):
+                continue
+            if fence.info:
+                depth += 1
+            elif depth:
+                depth -= 1
+            else:
+                bare.append(fence.row)
+        else:
+            # The fences around the whole answer are closed at its end.
+            return bare[: max(0, len(bare) - len(self._open))]
+        return bare
+
+    def _is_ambiguous(self, name: BlockName, end: int, following: list[int]) -> bool:
+        """Tell whether the text of a file may go on below the fence that ends it."""
+        if name.path.endswith(_PYTHON):
+            # Only a string can hold a fence.
+            text = "\n".join(self._rows[name.start : end])
+            return is_string_open(text)
+        below = self._names.row_at(end + 1).rstrip()
+        is_text = self._is_text(end + 1)
+        if read_prose_marker(below) or read_prose_reason(below) is not None:
+            is_text = False
+        if not name.is_prose:
+            return is_text and not below.endswith((":", "."))
+        between = self._rows[end + 1 : following[0]]
+        if is_text or not any(map(str.strip, between)):
+            return is_text
+        above = self._rows[end - 1].rstrip() or self._rows[end - 2].rstrip()
+        return len(following) % 2 == 1 or above.endswith(":")
 
     def _find_end(self, index: int, name: BlockName) -> tuple[int, bool]:
         """Return the index of the fence that ends a block, and whether it closes it.
@@ -221,14 +328,12 @@ class Layout:
             if fence.info:
                 # In code, a fence that names a file means that this block was never
                 # closed. A Markdown file may quote such a block, so there it nests.
-                if not name.is_prose and self._name(fence):
+                if not name.is_prose and self._is_named(fence):
                     return end, False
                 inner.append(fence.length)
             elif inner:
                 if fence.length >= inner[-1]:
                     inner.pop()
-            elif name.is_prose and self._opens_pair(end):
-                inner.append(fence.length)
             else:
                 return end, True
         return len(fences), False
@@ -242,46 +347,5 @@ class Layout:
         for row in self._rows[start : start + 3]:
             text = row.strip()
             if text:
-                return is_mark(text, SEARCH)
+                return loose_length(text, SEARCH) > 0
         return False
-
-    def _opens_pair(self, index: int) -> bool:
-        """Tell whether a bare fence in a prose file opens a block of that file."""
-        fence = self._fences[index]
-        below = fence.row + 1
-        if not self._is_text(below):
-            return False
-        if read_prose_marker(self._rows[below]):
-            return False
-        # Counting anew for each fence would take quadratic time.
-        if index > self._bare_until:
-            self._find_bare(index)
-        # An odd number leaves one fence to close the block after all pairs.
-        before = bisect_left(self._bare, index)
-        left = len(self._bare) - before
-        is_odd = left % 2 == 1
-        return is_odd and left >= 3
-
-    def _find_bare(self, start: int) -> None:
-        """Find the bare fences up to the next named block, and where that begins.
-
-        Fences that close a block with a language do not count.
-        """
-        fences = self._fences
-        opening = fences[start]
-        depth = 0
-        self._bare = []
-        self._bare_until = len(fences)
-        for index in range(start, len(fences)):
-            fence = fences[index]
-            if fence.mark != opening.mark:
-                continue
-            if fence.info:
-                if self._name(fence):
-                    self._bare_until = index
-                    break
-                depth += 1
-            elif depth:
-                depth -= 1
-            else:
-                self._bare.append(index)

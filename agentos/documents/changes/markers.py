@@ -5,6 +5,8 @@ A marker may be a comment of any style, a heading, or part of a fence's info str
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -49,6 +51,9 @@ _HARMLESS_NOTES = frozenset(
         "existing",
     }
 )
+_MAX_LONE = 300
+_NUMBERED = re.compile(r"\d{1,3}[.)][ \t]+")
+_WORDS = re.compile(r"[^\s`*'\"=,;()\[\]]+")
 _PATH_KEYS = ("path", "file", "filename", "filepath")
 _NOT_PATHS = frozenset({"asp.net", "vb.net", "ado.net"})
 
@@ -70,6 +75,17 @@ _VERBS = {
     "edit": Verb.EDIT,
     "delete": Verb.DELETE,
 }
+_LOOSE_VERBS = {
+    "path": Verb.FILE,
+    "new file": Verb.FILE,
+    "create": Verb.FILE,
+    "create file": Verb.FILE,
+    "edit file": Verb.EDIT,
+    "modify": Verb.EDIT,
+    "update": Verb.EDIT,
+    "patch": Verb.EDIT,
+}
+"""Words that name a file only in front of a path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +203,34 @@ def split_note(text: str) -> tuple[str, str]:
     return path, note
 
 
+def lone_path(row: str, expected: Collection[str]) -> str:
+    """Return the expected path that a row consists of, however it is marked, or an
+    empty text.
+    """
+    if len(row) > _MAX_LONE:
+        return ""
+    bare = row.strip(_BLANK)
+    for opening, closing in _COMMENTS:
+        if bare.startswith(opening):
+            bare = bare.lstrip(opening[-1]).removesuffix(closing or "\n")
+            break
+    bare = _NUMBERED.sub("", bare.strip(_BLANK))
+    path = bare.strip("*`_:'\" \t-+#").removeprefix("./")
+    return path if path in expected else ""
+
+
+def mentioned_path(text: str, expected: Collection[str]) -> str:
+    """Return the only expected path that a line mentions, or an empty text."""
+    if len(text) > _MAX_LONE:
+        return ""
+    words: list[str] = _WORDS.findall(text)
+    found = {word.removeprefix("./").rstrip(".:") for word in words}
+    paths = found.intersection(expected)
+    if len(paths) != 1:
+        return ""
+    return paths.pop()
+
+
 def _is_path(word: str) -> bool:
     has_slash = "/" in word
     if not word or (word[0] in "{.=" and not has_slash):
@@ -219,9 +263,14 @@ def _uncomment(row: str) -> str | None:
 def _read_marker(body: str, *, is_marked: bool) -> Marker | None:
     word, rest = _split_label(body)
     verb = _VERBS.get(word)
-    if verb is None or not rest:
+    loose = _LOOSE_VERBS.get(word)
+    if not rest or not (verb or loose):
         return None
     path, note = split_note(rest)
+    if verb is None:
+        if loose is None or " " in path or not _is_path(path):
+            return None
+        verb = loose
     is_quoted = rest.lstrip("* ").startswith("`")
     return Marker(verb, path, note, is_marked or is_quoted)
 

@@ -29,6 +29,10 @@ class WholeFile:
     """Why the file is needed although the design does not declare it."""
     is_cut: bool = False
     """Whether the answer ends before the block does, so that text may be missing."""
+    is_sure: bool = True
+    """Whether the block says that it is the whole file. A text below `# Edit:` or in a
+    block with the file's name around it may also be a part of the file.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +92,31 @@ class UnnamedBlock:
 
 
 @dataclass(frozen=True, slots=True)
+class Contest:
+    """The coder's word that a test is wrong."""
+
+    test: str
+    reason: str
+    line: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The test writer's word that scenarios are about behavior that exists."""
+
+    scenarios: tuple[str, ...]
+    reason: str
+    line: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Changes:
     """The changes of an answer in order, its problems, and its unnamed blocks."""
 
     changes: tuple[Change, ...] = ()
     problems: tuple[Problem, ...] = ()
     unnamed: tuple[UnnamedBlock, ...] = field(default=(), compare=False)
+    blocked: str = ""
+    """Why the work cannot go on, empty if it can."""
+    contested: tuple[Contest, ...] = ()
+    kept: tuple[Kept, ...] = ()

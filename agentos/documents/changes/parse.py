@@ -10,11 +10,15 @@ edits.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from html import unescape
 from itertools import islice
 from operator import itemgetter
 
+from agentos.documents.changes.contract import LONGER_FENCE, NAME_WHOLE
+from agentos.documents.changes.diffs import is_diff, read_diff
+from agentos.documents.changes.elisions import is_elision
 from agentos.documents.changes.fences import (
     MAX_FENCES,
     WHOLE,
@@ -38,6 +42,7 @@ from agentos.documents.changes.model import (
     Change,
     Changes,
     Deletion,
+    Edit,
     EditedFile,
     Problem,
     Rows,
@@ -45,28 +50,52 @@ from agentos.documents.changes.model import (
     problem_at,
 )
 from agentos.documents.changes.sections import (
+    REPLACE,
     SEARCH,
     SectionMap,
-    is_mark,
+    holds_section,
+    loose_length,
     read_sections,
+)
+from agentos.documents.changes.statements import (
+    WORDS,
+    Statements,
+    read_statements,
 )
 from agentos.documents.without_gc import without_gc
 from agentos.documents.wrapping import after_thinking
 
 NO_FINAL_NEWLINE = "no-final-newline"
+_ESCAPED = "&lt;" * 4
 _MAX_PROBLEMS = 100
 _MAX_UNNAMED = 1_000
 _MAX_OUTSIDE = 2_000
 """Maximum number of lines outside all blocks that name a file."""
 
+_MARKER_WORDS = (
+    "file",
+    "edit",
+    "delete",
+    "path",
+    "create",
+    "modify",
+    "update",
+    "patch",
+)
 _Found = Change | Problem
 _Placed = tuple[int, _Found]
 """A change or a problem with its row in the answer."""
 
 
 @without_gc
-def parse_changes(text: str) -> Changes:
-    """Return the changes of an answer, its problems, and its unnamed blocks."""
+def parse_changes(text: str, expected: Collection[str] = ()) -> Changes:
+    """Return the changes of an answer, its problems, its statements, and its unnamed
+    blocks.
+
+    `expected` are the files that the answer may well mean: the path of one of them
+    names a block also without the word `File` or `Edit`, and if there is only one, a
+    single unnamed block is taken for it.
+    """
     # The slice avoids encoding a text that is far too long.
     if _size_of(text[: MAX_BYTES + 1]) > MAX_BYTES:
         megabytes = MAX_BYTES // 1_000_000
@@ -80,29 +109,72 @@ def parse_changes(text: str) -> Changes:
         return _refuse(
             f"The answer has more than {MAX_FENCES:,} fences; send fewer blocks."
         )
-    marked = _find_rows(text, ("<<<<<<<", ">>>>>>>"), begin)
+    marked = _find_rows(text, ("<<<<", ">>>>"), begin)
     sections = SectionMap(rows, marked)
     fences = read_fences(rows, fenced)
-    layout = Layout(rows, fences, sections)
+    layout = Layout(rows, fences, sections, frozenset(expected))
+    lowered = text.lower()
+    spoken = _find_rows(lowered, WORDS, begin)
+    statements = read_statements(rows, spoken, layout.covered)
     found: list[_Placed] = []
     named: set[str] = set()
-    for block in layout.blocks:
+    for block in _blocks(layout, expected, statements):
         for one in _read_block(rows, block):
             found.append((block.fence.row, one))
             if not isinstance(one, Problem):
                 named.add(one.path)
-    candidates = _find_rows(text.lower(), ("file", "edit", "delete"), begin)
-    outside = _read_outside(rows, candidates, layout, named)
+    found = _without_guesses(found)
+    candidates = _find_rows(lowered, _MARKER_WORDS, begin)
+    outside = _read_outside(rows, candidates, layout, sections, named)
     found += islice(outside, _MAX_OUTSIDE)
     found.sort(key=itemgetter(0))
     changes, problems = _combine(found)
+    problems += statements.problems
     more = len(problems) - _MAX_PROBLEMS
     if more > 0:
         line = problems[_MAX_PROBLEMS].line
         last = problem_at(line, f"{more} more problems from here on.")
         problems[_MAX_PROBLEMS:] = [last]
     unnamed = layout.unnamed[:_MAX_UNNAMED]
-    return Changes(tuple(changes), tuple(problems), tuple(unnamed))
+    return Changes(
+        tuple(changes),
+        tuple(problems),
+        tuple(unnamed),
+        blocked=statements.blocked,
+        contested=tuple(statements.contested),
+        kept=tuple(statements.kept),
+    )
+
+
+def _blocks(
+    layout: Layout, expected: Collection[str], statements: Statements
+) -> list[Block]:
+    """Return the named blocks, or the only unnamed one for the only expected file."""
+    if layout.blocks or len(expected) != 1 or len(layout.lone) != 1:
+        return layout.blocks
+    if statements.blocked or statements.contested:
+        return []
+    path = next(iter(expected))
+    block = layout.name_lone(path)
+    return [block] if block else []
+
+
+def _without_guesses(found: Iterable[_Placed]) -> list[_Placed]:
+    """Leave out the texts that may be excerpts of a file which is given for certain."""
+    listed = list(found)
+    sure = set()
+    for _, one in listed:
+        if not isinstance(one, Problem) and not _is_guess(one):
+            sure.add(one.path)
+    kept = []
+    for row, one in listed:
+        if isinstance(one, Problem) or not _is_guess(one) or one.path not in sure:
+            kept.append((row, one))
+    return kept
+
+
+def _is_guess(change: Change) -> bool:
+    return isinstance(change, WholeFile) and not change.is_sure
 
 
 def _size_of(text: str) -> int:
@@ -167,6 +239,9 @@ def _read_block(rows: Rows, block: Block) -> Iterable[_Found]:
             " edit."
         )
         return [problem_at(line, text)]
+    if block.is_ambiguous:
+        text = f"the block of `{shown}` could end at two places; {LONGER_FENCE}."
+        return [problem_at(block.fence.row + 1, text)]
     if not (block.is_closed or block.is_last):
         text = (
             f"the block of `{shown}` is not closed before line {block.end + 1} opens"
@@ -179,7 +254,21 @@ def _read_block(rows: Rows, block: Block) -> Iterable[_Found]:
     is_whole = WHOLE in block.fence.info.split()
     if name.verb is Verb.EDIT or (not is_whole and holds_section(inner)):
         return [_read_edit(inner, block)]
+    if _is_diff(inner, block):
+        return [_read_edit(inner, block)]
     return [_read_file(inner, block)]
+
+
+def _is_diff(inner: Rows, block: Block) -> bool:
+    path = block.name.path
+    if not is_diff(inner) or path.endswith((".diff", ".patch")):
+        return False
+    info = block.fence.info.partition(" ")[0].casefold()
+    if info in ("diff", "patch", "udiff"):
+        return True
+    has_hunk = any(row.startswith("@@ ") for row in inner)
+    is_edit = block.name.verb is Verb.EDIT
+    return is_edit and (has_hunk or not block.name.is_prose)
 
 
 def _text_rows(rows: Rows, block: Block) -> list[str]:
@@ -203,11 +292,6 @@ def _outdent(row: str, width: int) -> str:
     return row[min(blank, width) :]
 
 
-def holds_section(rows: Rows) -> bool:
-    """Tell whether a section of an edit begins in one of the rows."""
-    return any(row.startswith("<<<<<<<") and is_mark(row, SEARCH) for row in rows)
-
-
 def _read_file(inner: Rows, block: Block) -> _Found:
     name = block.name
     line = name.row + 1
@@ -222,6 +306,7 @@ def _read_file(inner: Rows, block: Block) -> _Found:
         line,
         name.reason,
         is_cut=not block.is_closed,
+        is_sure=name.is_sure and name.verb is Verb.FILE,
     )
 
 
@@ -229,12 +314,20 @@ def _read_edit(inner: Rows, block: Block) -> _Found:
     name = block.name
     line = name.row + 1
     first = name.start - len(name.preamble)
-    edits = read_sections(inner, first + 1)
+    has_text = any(row.strip() for row in inner)
+    has_marks = any(map(_is_mark, inner)) or any(_ESCAPED in row for row in inner)
+    if has_text and not has_marks and not _is_diff(inner, block):
+        # It is the whole text, if the file is new or has nothing else.
+        return _read_file(inner, block)
+    edits = _read_parts(inner, block, first + 1)
     if isinstance(edits, Problem):
         return edits
     if not edits:
         shown = _show(name.path)
-        text = f"the edit of `{shown}` has no section `<<<<<<< SEARCH`."
+        text = (
+            f"the edit of `{shown}` has no section `<<<<<<< SEARCH`; write one, or send"
+            f" the file whole: {NAME_WHOLE.format(path=shown)}."
+        )
         return problem_at(line, text)
     size = sum(_size_of(edit.replace) for edit in edits)
     if size > MAX_FILE_BYTES:
@@ -246,6 +339,34 @@ def _read_edit(inner: Rows, block: Block) -> _Found:
         name.reason,
         is_cut=not block.is_closed,
     )
+
+
+def _read_parts(inner: Rows, block: Block, first_line: int) -> list[Edit] | Problem:
+    """Return the sections or hunks of an edit."""
+    if _is_diff(inner, block):
+        return read_diff(inner, first_line)
+    path = block.name.path
+
+    def may_skip(row: str) -> bool:
+        if not row.strip() or is_elision(row):
+            return True
+        marker = read_comment_marker(row)
+        if marker:
+            return marker.path == path
+        return read_prose_reason(row) is not None
+
+    if any(_ESCAPED in row for row in inner):
+        inner = list(map(unescape, inner))
+    return read_sections(
+        inner,
+        first_line,
+        may_skip=may_skip,
+        may_lack_end=block.is_closed and block.is_alone,
+    )
+
+
+def _is_mark(row: str) -> bool:
+    return loose_length(row, SEARCH) > 0 or loose_length(row, REPLACE) > 0
 
 
 def _too_large(path: str, line: int) -> Problem:
@@ -279,9 +400,15 @@ def _read_deletions(rows: Rows, block: Block) -> Sequence[_Found]:
 
 
 def _read_outside(
-    rows: Rows, candidates: Iterable[int], layout: Layout, named: set[str]
+    rows: Rows,
+    candidates: Iterable[int],
+    layout: Layout,
+    sections: SectionMap,
+    named: set[str],
 ) -> Iterator[_Placed]:
-    """Yield the deletions outside blocks, and a problem for each name without a block."""
+    """Yield the deletions and edits outside blocks, and a problem for each name without
+    a block.
+    """
     used = {block.name.above for block in layout.blocks}
     # One more row, so that the last one has a row below it.
     covered = layout.covered + b"\x01"
@@ -294,16 +421,68 @@ def _read_outside(
         line = number + 1
         path = marker.path
         if marker.verb is Verb.DELETE:
-            reason = None
-            if not covered[number + 1]:
-                reason = read_prose_reason(rows[number + 1])
-            yield number, Deletion(path, line, reason or "")
+            reason = _find_reason(rows, number, covered)
+            yield number, Deletion(path, line, reason)
+            continue
+        edited = _read_bare_edit(rows, number, path, sections, covered)
+        if edited:
+            named.add(path)
+            yield number, edited
         elif path not in named:
             shown = _show(path)
             text = (
                 f"names `{shown}`, but no fenced block follows; send its text in one."
             )
             yield number, problem_at(line, text)
+
+
+def _find_reason(rows: Rows, number: int, covered: bytes | bytearray) -> str:
+    """Return the reason below a row or, with nothing else around, above it."""
+    below = number + 1
+    if not covered[below] and not rows[below].strip() and not covered[below + 1]:
+        below += 1
+    reason = None
+    if not covered[below]:
+        reason = read_prose_reason(rows[below])
+    above = number - 1
+    if reason is None and above >= 0 and not covered[above]:
+        is_free = above == 0 or not (covered[above - 1] or rows[above - 1].strip())
+        if is_free:
+            reason = read_prose_reason(rows[above])
+    return reason or ""
+
+
+def _read_bare_edit(
+    rows: Rows,
+    number: int,
+    path: str,
+    sections: SectionMap,
+    covered: bytes | bytearray,
+) -> EditedFile | None:
+    """Return the sections that follow the name of a file without a fence around."""
+    start = number + 1
+    reason = ""
+    while start < len(rows) and start <= number + 3:
+        said = read_prose_reason(rows[start])
+        if rows[start].strip() and said is None:
+            break
+        reason = said or reason
+        start += 1
+    end = start
+    while end < len(rows):
+        after = sections.end_of(end)
+        if after:
+            end = after
+        elif end > start and not rows[end].strip():
+            end += 1
+        else:
+            break
+    if end == start or any(covered[start:end]):
+        return None
+    edits = read_sections(rows[start:end], start + 1)
+    if isinstance(edits, Problem) or not edits:
+        return None
+    return EditedFile(path, tuple(edits), number + 1, reason)
 
 
 def _combine(found: Iterable[_Placed]) -> tuple[list[Change], list[Problem]]:

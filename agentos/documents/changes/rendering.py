@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from agentos.documents.changes.fences import WHOLE
-from agentos.documents.changes.markers import read_comment_reason, split_note
+from agentos.documents.changes.languages import language_of
+from agentos.documents.changes.markers import read_prose_reason, split_note
 from agentos.documents.changes.model import (
     Change,
     Changes,
@@ -13,31 +14,16 @@ from agentos.documents.changes.model import (
     EditedFile,
     WholeFile,
 )
-from agentos.documents.changes.parse import NO_FINAL_NEWLINE, holds_section
+from agentos.documents.changes.parse import NO_FINAL_NEWLINE
 from agentos.documents.changes.sections import (
     DIVIDER,
     MIN_LENGTH,
     REPLACE,
     SEARCH,
+    holds_section,
     make_mark,
     mark_length,
 )
-
-_LANGUAGES = {
-    "py": "python",
-    "pyi": "python",
-    "js": "javascript",
-    "ts": "typescript",
-    "sh": "bash",
-    "md": "markdown",
-    "rs": "rust",
-    "yml": "yaml",
-    "yaml": "yaml",
-    "toml": "toml",
-    "json": "json",
-    "go": "go",
-    "html": "html",
-}
 
 
 def render_changes(changes: Changes | Iterable[Change]) -> str:
@@ -56,8 +42,7 @@ def _render(change: Change) -> str:
         if change.reason:
             text += f"Reason: {change.reason}\n"
         return text
-    ending = change.path.rpartition(".")[2].casefold()
-    info = _LANGUAGES.get(ending, "text")
+    info = language_of(change.path)
     if isinstance(change, EditedFile):
         rows: list[str] = []
         for edit in change.edits:
@@ -68,6 +53,8 @@ def _render(change: Change) -> str:
         info += f" {NO_FINAL_NEWLINE}"
     else:
         rows.pop()
+    if not change.is_sure:
+        return _fence(change, f"# Edit: {path}", rows, info)
     if holds_section(rows):
         info += f" {WHOLE}"
     return _fence(change, f"# File: {path}", rows, info)
@@ -79,7 +66,7 @@ def _fence(
     # The reader takes a reason and one blank line below the marker out of the text: a
     # text that begins with either gets another one in front.
     head = [marker]
-    if change.reason or (rows and read_comment_reason(rows[0]) is not None):
+    if change.reason or (rows and read_prose_reason(rows[0]) is not None):
         head.append(f"# Reason: {change.reason}".rstrip())
     if rows and not rows[0].strip(" \t\r"):
         head.append("")

@@ -1,5 +1,8 @@
-"""Read the accepted changes from a model's answer; each problem becomes a line for the
-next attempt.
+"""Read the accepted changes from a model's answer.
+
+What is wrong with its form is a slip: the same model is told in the same conversation.
+What is wrong with the tests or the code is a problem. Changes of other files are kept in
+both cases.
 """
 
 from __future__ import annotations
@@ -8,16 +11,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agentos.documents.changes import (
-    Change,
-    Deletion,
-    EditedFile,
-    EditRefused,
-    WholeFile,
-    apply_edits,
+    Changes,
+    Contest,
+    Kept,
+    apply_changes,
     is_pytest_module,
     judge,
     parse_changes,
 )
+from agentos.documents.changes.contract import NAME_WHOLE, OUTSIDE
+from agentos.documents.changes.statements import say_both
 from agentos.proving.inspection import (
     SourceProblem,
     TestInventory,
@@ -37,20 +40,12 @@ from agentos.workflows.implementation.importing import command_names, top_level_
 from agentos.workflows.implementation.rendering import Reader
 from agentos.workflows.implementation.state import Scaffold
 
-NOTHING = "the answer names no file; begin each block with a line `# File: path`"
-
-
-@dataclass(frozen=True, slots=True)
-class Contest:
-    """A test that the coder says is wrong."""
-
-    test: str
-    reason: str
+NOTHING = f"the answer names no file: {NAME_WHOLE.format(path='PATH')}. {OUTSIDE}"
 
 
 @dataclass(slots=True)
 class AcceptedChanges:
-    """The changes of an answer, and the problems in it."""
+    """The changes of an answer that can be made, and what is wrong with the others."""
 
     files: dict[str, str] = field(default_factory=dict)
     """The new texts by path."""
@@ -62,15 +57,19 @@ class AcceptedChanges:
     existing: list[str] = field(default_factory=list)
     """Ids of the tests that the files already held."""
     problems: list[str] = field(default_factory=list)
+    """Why the tests or the code cannot be taken."""
     slips: list[str] = field(default_factory=list)
-    """What could not be applied for a formal reason."""
+    """What is wrong with the form of the answer; the files it is about are left out."""
     slipped: list[str] = field(default_factory=list)
-    """The paths of what could not be applied."""
+    """The declared files that these are about."""
     notes: list[str] = field(default_factory=list)
-    """How edits were matched that did not match exactly."""
+    """How changes were understood that were not quite in the form."""
     blocked: str = ""
-    """Why the model cannot go on."""
-    contested: list[Contest] = field(default_factory=list)
+    """Why the role cannot go on, empty if it can."""
+    contested: tuple[Contest, ...] = ()
+    """The tests that the coder says are wrong."""
+    kept: tuple[Kept, ...] = ()
+    """The scenarios that the test writer says are about behavior that exists."""
 
     @property
     def has_changes(self) -> bool:
@@ -92,9 +91,9 @@ class AcceptedChanges:
         self.files |= later.files
         self.deleted += later.deleted
         self.extras |= later.extras
-        self.problems += later.problems
         self.notes += later.notes
         self.contested += later.contested
+        self.kept += later.kept
         self.slips = later.slips
         self.blocked = later.blocked
 
@@ -143,7 +142,9 @@ def inspect_written_tests(
             problems = inspect_support(text, packages, base)
             accepted.add_problems(path, problems)
     missing = missing_scenarios(inventories, blueprint.scenarios)
-    if missing:
+    # What a slip has left out, or an answer that says why there is nothing, may not lack
+    # anything.
+    if missing and not (accepted.slips or accepted.blocked):
         accepted.problems.append(_say_missing(missing, accepted.existing))
     return accepted
 
@@ -181,20 +182,26 @@ def _add_tests(
     return replace(inventory, names=tuple(new))
 
 
-def accept_code(
+def read_code(
     answer: str, blueprint: Blueprint, reader: Reader, *, protected: Collection[str]
 ) -> AcceptedChanges:
-    """Accept the declared code files, and refuse changed tests and unfinished code."""
+    """Read the declared code files of an answer; tests are not the coder's to change."""
     tests = (*protected, *blueprint.tests)
-    accepted = _accept(answer, blueprint.sources, tests, blueprint, reader)
+    return _accept(answer, blueprint.sources, tests, blueprint, reader)
+
+
+def inspect_written_code(paths: Iterable[str], reader: Reader) -> list[str]:
+    """Return what is unfinished or forbidden in the code as it is now."""
+    accepted = AcceptedChanges()
     is_plugin = extends_pytest(reader.read_base)
-    for path, text in accepted.files.items():
-        if not path.endswith(".py"):
+    for path in paths:
+        text = reader.read(path)
+        if text is None or not path.endswith(".py"):
             continue
         base = reader.read_base(path)
         report = inspect_source(text, path, base, extends_pytest=is_plugin)
         accepted.add_problems(path, report.problems)
-    return accepted
+    return accepted.problems
 
 
 def changed_tests(scaffold: Scaffold, reader: Reader) -> list[str]:
@@ -235,44 +242,51 @@ def _accept(
     blueprint: Blueprint,
     reader: Reader,
 ) -> AcceptedChanges:
-    parsed = parse_changes(answer)
-    accepted = AcceptedChanges()
-    accepted.slips += [problem.text for problem in parsed.problems]
-    if not parsed.changes and not accepted.slips:
-        accepted.slips.append(NOTHING)
-    judgment = judge(
-        parsed.changes,
-        declared=_changes_of(blueprint, paths),
-        protected=protected,
+    declared = _changes_of(blueprint, paths)
+    parsed = parse_changes(answer, _expected(declared))
+    accepted = AcceptedChanges(
+        blocked=parsed.blocked,
+        contested=parsed.contested,
+        kept=parsed.kept,
     )
+    if parsed.blocked and parsed.changes:
+        accepted.blocked = ""
+        accepted.slips.append(say_both())
+        return accepted
+    accepted.slips += [problem.text for problem in parsed.problems]
+    judgment = judge(parsed.changes, declared=declared, protected=protected)
     accepted.slips += [refusal.text for refusal in judgment.refusals]
+    applied = apply_changes(judgment.allowed, reader.read)
+    accepted.files = applied.files
+    accepted.deleted = applied.deleted
+    accepted.slips += applied.slips
+    accepted.notes = applied.notes
+    accepted.slipped = _named_in(accepted.slips, declared)
     for change in judgment.extras:
-        accepted.extras[change.path] = change.reason
-    for change in judgment.allowed:
-        _add(accepted, change, reader)
+        if change.path in (*applied.files, *applied.deleted):
+            accepted.extras[change.path] = change.reason
+    if _says_nothing(parsed):
+        accepted.slips.append(NOTHING)
     return accepted
 
 
-def _add(accepted: AcceptedChanges, change: Change, reader: Reader) -> None:
-    path = change.path
-    match change:
-        case Deletion():
-            accepted.deleted.append(path)
-        case WholeFile() if change.is_cut:
-            accepted.slips.append(
-                f"Line {change.line}: the block of `{path}` is not closed; give it whole"
-            )
-        case WholeFile():
-            accepted.files[path] = change.text
-        case EditedFile() if change.is_cut:
-            accepted.slips.append(
-                f"Line {change.line}: the edit of `{path}` is not closed; give it whole"
-            )
-        case EditedFile():
-            text = accepted.files.get(path)
-            if text is None:
-                text = reader.read(path) or ""
-            try:
-                accepted.files[path] = apply_edits(text, change.edits)
-            except EditRefused as error:
-                accepted.slips.append(f"`{path}`: {error}")
+def _named_in(slips: Iterable[str], paths: Iterable[str]) -> list[str]:
+    """Return the files that slips speak of."""
+    said = "\n".join(slips)
+    return [path for path in paths if f"`{path}`" in said]
+
+
+def _expected(declared: Mapping[str, str]) -> list[str]:
+    """Return the files that an answer may mean without saying so."""
+    paths = []
+    for path, change in declared.items():
+        is_gone = any(word in change.casefold() for word in ("delete", "remove"))
+        if not path.endswith("/") and not is_gone:
+            paths.append(path)
+    return paths
+
+
+def _says_nothing(parsed: Changes) -> bool:
+    if parsed.changes or parsed.problems:
+        return False
+    return not (parsed.blocked or parsed.contested or parsed.kept)

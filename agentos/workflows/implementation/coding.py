@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from agentos.documents.changes import contract
 from agentos.documents.judged_text import without_log
 from agentos.item import Failure
 from agentos.proving.runners.runs import TestRun
@@ -90,7 +91,7 @@ async def implement(state: ImplementationState, context: BuildContext) -> Update
         return question_to(context, "code", CODE, number, inputs)
 
     def accept(answer: str) -> accepting.AcceptedChanges:
-        accepted = accepting.accept_code(
+        accepted = accepting.read_code(
             answer, blueprint, workspace, protected=tuple(scaffold["tests"])
         )
         return write_accepted(context, accepted)
@@ -107,7 +108,8 @@ async def implement(state: ImplementationState, context: BuildContext) -> Update
     report_attempt(context, "coder", attempt)
     number = count_attempts(iterations) + 1
     snapshot = workspace.snapshot(f"iteration-{number}")
-    problems = [*attempt.failures, *accepted.problems]
+    problems = list(attempt.failures)
+    problems += accepting.inspect_written_code(accepted.files, workspace)
     contested = _contested(accepted)
     is_unchanged = not workspace.changed_files(start, snapshot)
     if is_unchanged and not problems and not contested:
@@ -160,6 +162,7 @@ def _begin(
         "files": rendering.show_changed(workspace, blueprint.sources),
         "feedback": proving.feedback_for_next(state["iterations"], state["before"]),
         "note": rendering.show_note(state),
+        "answering": contract.answering(contract.CODE),
     }
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from agentos.documents.changes import contract
 from agentos.documents.judged_text import without_log
 from agentos.item import Failure
+from agentos.proving.inspection import plain_id
 from agentos.proving.runners.runs import TestRun
 from agentos.repository.look import Looker
 from agentos.workflows.engine.steps import Update
@@ -106,6 +108,7 @@ def _begin(
         "suite": proving.describe_base(TestRun.from_data(state["before"])),
         "earlier": _show_earlier(state),
         "note": rendering.show_note(state),
+        "answering": contract.answering(contract.TESTS),
     }
 
 
@@ -151,6 +154,10 @@ def _judge(context: BuildContext, attempt: talk.Attempt) -> Scaffold:
     inspected = accepting.inspect_written_tests(
         files, context.blueprint, workspace, workspace.skip_conditions()
     )
+    kept = {}
+    for said in attempt.accepted.kept:
+        for scenario in said.scenarios:
+            kept[plain_id(scenario)] = said.reason
     return Scaffold(
         answer=attempt.answer.text,
         author=attempt.answer.model,
@@ -159,6 +166,7 @@ def _judge(context: BuildContext, attempt: talk.Attempt) -> Scaffold:
         earlier=inspected.existing,
         problems=[*attempt.failures, *inspected.problems],
         slips=attempt.slips,
+        kept=kept,
         snapshot=workspace.snapshot("tests"),
     )
 

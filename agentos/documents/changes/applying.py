@@ -1,0 +1,130 @@
+"""Apply the changes of an answer to the files that there are.
+
+A file whose block cannot be applied stays as it is, and the changes of other files are
+made. So a model that is shown the present files sends again only what was refused.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from agentos.documents.changes.contract import NAME_EDIT, NAME_WHOLE, WRITTEN_OUT
+from agentos.documents.changes.edits import edit_text
+from agentos.documents.changes.elisions import find_elided_edit, find_elision
+from agentos.documents.changes.model import Change, Deletion, EditedFile, WholeFile
+
+Read = Callable[[str], str | None]
+"""Returns the present text of a file, None if there is none."""
+_MAX_LISTED = 8
+
+
+@dataclass(slots=True)
+class Applied:
+    """What became of the changes of an answer."""
+
+    files: dict[str, str] = field(default_factory=dict)
+    """The new texts by path."""
+    deleted: list[str] = field(default_factory=list)
+    slips: list[str] = field(default_factory=list)
+    """Why some changes were not made, and what to do, a line each."""
+    notes: list[str] = field(default_factory=list)
+    """How changes were understood that were not quite what the contract says."""
+
+
+def apply_changes(changes: Iterable[Change], read: Read) -> Applied:
+    """Apply each change that can be applied as it is meant."""
+    applied = Applied()
+    for change in changes:
+        match change:
+            case Deletion():
+                applied.deleted.append(change.path)
+            case _ if change.is_cut:
+                applied.slips.append(
+                    f"Line {change.line}: the block of `{change.path}` is not closed;"
+                    " give it whole"
+                )
+            case WholeFile():
+                _write(applied, change, read(change.path))
+            case EditedFile():
+                _edit(applied, change, read(change.path))
+    return applied
+
+
+def _write(applied: Applied, change: WholeFile, before: str | None) -> None:
+    path = change.path
+    present = before or ""
+    where = f"Line {change.line}: `{path}`"
+    elision = find_elision(path, present, change.text)
+    if elision:
+        applied.slips.append(f"{where} has a line `{elision}`; {WRITTEN_OUT}")
+        return
+    is_new = not present.strip()
+    if not (change.is_sure or is_new or _is_whole(present, change.text)):
+        whole = NAME_WHOLE.format(path=path)
+        edit = NAME_EDIT.format(path=path)
+        applied.slips.append(
+            f"{where} exists, and nothing says whether the block is the whole file or a"
+            f" part of it; {whole}, and {edit} with its sections"
+        )
+        return
+    if not change.is_sure:
+        applied.notes.append(f"{path}: a block was taken for the whole file")
+    applied.files[path] = change.text
+
+
+def _is_whole(before: str, after: str) -> bool:
+    """Tell whether a text may well be all of a file: it begins and ends where the file
+    does and has half of its lines.
+    """
+    old = _written(before)
+    new = _written(after)
+    if not new or old[0] not in new:
+        return False
+    if old[-1] not in new and new[-1] in old:
+        return False
+    lost = Counter(old) - Counter(new)
+    return 2 * lost.total() <= len(old)
+
+
+def _written(text: str) -> list[str]:
+    return [row.strip() for row in text.split("\n") if row.strip()]
+
+
+def _edit(applied: Applied, change: EditedFile, before: str | None) -> None:
+    path = change.path
+    present = before or ""
+    edited = edit_text(present, change.edits, path)
+    if edited.refused:
+        _refuse(applied, change, edited.refused, edited.applicable)
+        return
+    elided = find_elided_edit(path, present, change.edits)
+    elision = find_elision(path, present, edited.text)
+    if elided or elision:
+        line = elided.line if elided else change.line
+        shown = elision or "..."
+        applied.slips.append(
+            f"`{path}`: Line {line}: the edit leaves a line `{shown}`; {WRITTEN_OUT}"
+        )
+        return
+    applied.notes += [f"{path}: {note}" for note in edited.notes]
+    applied.files[path] = edited.text
+
+
+def _refuse(
+    applied: Applied,
+    change: EditedFile,
+    refused: Iterable[Exception],
+    applicable: tuple[int, ...],
+) -> None:
+    path = change.path
+    reasons = [f"`{path}`: {error}" for error in refused]
+    count = len(change.edits)
+    if count > 1:
+        text = f"; the file stays as it is, without any of its {count} sections"
+        if applicable:
+            listed = ", ".join(map(str, applicable[:_MAX_LISTED]))
+            text += f" (those at lines {listed} of the answer could be applied)"
+        reasons[-1] += f"{text}; send all of them again"
+    applied.slips += reasons

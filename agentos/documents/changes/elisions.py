@@ -1,0 +1,157 @@
+"""Recognize lines that stand for text that was left out, such as `# ... unchanged`.
+
+A line that the file has already stands for nothing. Dots alone are text in many places:
+a body in Python, a console in a document, the end of a document in YAML.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+
+from agentos.documents.changes.block_names import is_prose
+from agentos.documents.changes.model import Edit
+
+_DOTS = frozenset({"...", "…", "[...]", "[…]", "(...)", "(…)"})
+_SIGNS = ("<!--", "/*", "{#", "//", "--", "#", ";", "%")
+_MAX_LENGTH = 200
+_LEFT_OUT = re.compile(
+    r"\b(?:rest|existing|unchanged|remaining|remains?|omitted|same as|as before"
+    r"|previous|snip(?:ped)?|not shown|keep|kept"
+    r"|other (?:code|tests?|methods?|functions?|imports?|lines))\b",
+    re.IGNORECASE,
+)
+_UNCHANGED = re.compile(
+    r"(?:the )?rest of (?:the |this )?(?:file|code|class|function|method|module|tests?)"
+    r"(?: (?:stays |remains |is )?(?:the same|unchanged|as before|as is|omitted|here"
+    r"|goes here))?\W*|unchanged|omitted|snip",
+    re.IGNORECASE,
+)
+_DATA = (".yaml", ".yml", ".diff", ".patch", ".out", ".snap", ".csv", ".log")
+
+
+def is_elision(row: str) -> bool:
+    """Tell whether a row says that text is left out; also dots alone."""
+    bare = row.strip()
+    return bare in _DOTS or is_remark(bare)
+
+
+def is_remark(row: str) -> bool:
+    """Tell whether a row is a remark that text is left out, and no text of a file."""
+    bare = row.strip()
+    if len(bare) > _MAX_LENGTH:
+        return False
+    body = _uncomment(bare)
+    if body is None:
+        return False
+    if body in _DOTS:
+        return True
+    begins = body.startswith(("...", "…"))
+    ends = body.endswith(("...", "…"))
+    if begins and ends:
+        return True
+    if (begins or ends) and _LEFT_OUT.search(body):
+        return True
+    return bare != body and _UNCHANGED.fullmatch(body) is not None
+
+
+def _uncomment(bare: str) -> str | None:
+    """Return the text of a comment or in brackets, None for any other row."""
+    for sign in _SIGNS:
+        if bare.startswith(sign):
+            body = bare.lstrip(sign[-1] + sign[0])
+            for end in ("-->", "*/", "#}"):
+                body = body.removesuffix(end)
+            return body.strip()
+    if bare[:1] in "([" and bare[-1:] in ")]":
+        return bare[1:-1].strip()
+    if bare.startswith(("...", "…")):
+        return bare
+    return None
+
+
+def find_elision(path: str, before: str, after: str) -> str:
+    """Return a line of a new text that says that text is left out, or an empty text."""
+    if not _may_elide(after):
+        return ""
+    known = {row.strip() for row in before.split("\n")}
+    for row in after.split("\n"):
+        bare = row.strip()
+        if bare not in known and bare not in _DOTS and is_remark(bare):
+            return bare[:100]
+    if path.endswith((".py", ".pyi")):
+        return _find_dots_in_python(before, after)
+    return ""
+
+
+def find_elided_edit(path: str, before: str, edits: Sequence[Edit]) -> Edit | None:
+    """Return an edit whose replacement has dots for lines that the SEARCH has."""
+    if path.endswith((".py", ".pyi", *_DATA)):
+        return None
+    known = {row.strip() for row in before.split("\n")}
+    for edit in edits:
+        new = [row.strip() for row in edit.replace.split("\n")]
+        if _DOTS.isdisjoint(new):
+            continue
+        old = {row.strip() for row in edit.search.split("\n")}
+        is_lossy = not old.issubset(new) or not is_prose(path)
+        if is_lossy and not _DOTS.intersection(new).issubset(known):
+            return edit
+    return None
+
+
+def _may_elide(text: str) -> bool:
+    if "..." in text or "…" in text:
+        return True
+    lowered = text.lower()
+    words = ("unchanged", "rest of", "omitted", "snip")
+    return any(word in lowered for word in words)
+
+
+def _find_dots_in_python(before: str, after: str) -> str:
+    """Return dots that stand beside other statements, more often than before."""
+    if _count_dots(after) > _count_dots(before):
+        return "..."
+    return ""
+
+
+def _count_dots(text: str) -> int:
+    if "\n" not in text or "..." not in text:
+        return 0
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return 0
+    count = 0
+    for node in ast.walk(tree):
+        for name in ("body", "orelse", "finalbody"):
+            body = getattr(node, name, None)
+            if isinstance(body, list):
+                count += _count_beside(body)
+    return count
+
+
+def _count_beside(body: list[ast.stmt]) -> int:
+    """Count the dots in a body that does something else too."""
+    dots = [one for one in body if _is_dots(one)]
+    others = [one for one in body if not _is_dots(one) and not _is_text(one)]
+    if not others:
+        return 0
+    return len(dots)
+
+
+def _is_dots(statement: ast.stmt) -> bool:
+    return _constant(statement) is ...
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return isinstance(_constant(statement), str)
+
+
+def _constant(statement: ast.stmt) -> object:
+    if not isinstance(statement, ast.Expr):
+        return None
+    if not isinstance(statement.value, ast.Constant):
+        return None
+    return statement.value.value

@@ -1,0 +1,219 @@
+"""Read what an answer says outside its blocks: that its writer is blocked, that a test is
+wrong, that scenarios are about behavior that exists.
+
+A statement is a line of its own, in a list or in bold if the model likes, and its reason
+goes on until the next blank line. What is quoted or in a fence is no statement.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from agentos.documents.changes.contract import BLOCKED, CONTEST, KEPT
+from agentos.documents.changes.model import Contest, Kept, Problem, Rows, problem_at
+
+WORDS = ("blocked", "contest", "kept")
+_MAX_ROW = 4_000
+_MAX_REASON = 2_000
+_MAX_ROWS = 40
+_MAX_STATEMENTS = 500
+_LIST = re.compile(r"(?:[-*+]|\d{1,3}[.)]|#{1,6})[ \t]++")
+_STATEMENT = re.compile(
+    r"[*_`]{0,3}(blocked|contest(?:ed)?|kept)[*_`]{0,3}[ \t]*:[*_`]{0,3}(.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_MAX_NAMES = 100
+_DASHES = frozenset({"-", "\u2013", "\u2014"})
+_JOINERS = frozenset({"and", "&"})
+_ID = re.compile(r"[A-Z]{0,4}-?\d[\w.]*", re.IGNORECASE)
+_NOTHING = frozenset(
+    {"", "no", "none", "nothing", "n/a", "na", "false", "not blocked", "reason", "-"}
+)
+
+
+@dataclass(slots=True)
+class Statements:
+    """The statements of an answer, and those that lack something."""
+
+    blocked: str
+    contested: list[Contest]
+    kept: list[Kept]
+    problems: list[Problem]
+
+
+def read_statements(
+    rows: Rows, candidates: Iterable[int], covered: bytes | bytearray
+) -> Statements:
+    """Return the statements in the rows that are in no block."""
+    found = Statements("", [], [], [])
+    reasons = []
+    count = 0
+    for number in candidates:
+        if covered[number]:
+            continue
+        match = _match(rows[number])
+        if match is None:
+            continue
+        count += 1
+        if count > _MAX_STATEMENTS:
+            break
+        word = match[1].casefold()
+        rest = _clean(_with_following(match[2], rows, number, covered))
+        line = number + 1
+        if word == "blocked":
+            if rest.strip(". ").casefold() not in _NOTHING:
+                reasons.append(rest)
+        elif word == "kept":
+            _add_kept(found, rest, line)
+        else:
+            _add_contest(found, rest, line)
+    found.blocked = "; ".join(reasons)[:_MAX_REASON]
+    return found
+
+
+def _match(row: str) -> re.Match[str] | None:
+    if len(row) > _MAX_ROW or ":" not in row:
+        return None
+    bare = row.strip(" \t\r")
+    opening = _LIST.match(bare)
+    if opening:
+        bare = bare[opening.end() :]
+    return _STATEMENT.fullmatch(bare)
+
+
+def _with_following(
+    first: str, rows: Rows, number: int, covered: bytes | bytearray
+) -> str:
+    """Return a reason with the lines that go on with it."""
+    parts = [first]
+    for below in range(number + 1, min(len(rows), number + _MAX_ROWS)):
+        row = rows[below]
+        if covered[below] or not row.strip() or len(row) > _MAX_ROW:
+            break
+        if _match(row) or _ends_reason(row):
+            break
+        parts.append(row)
+    return " ".join(parts)
+
+
+def _ends_reason(row: str) -> bool:
+    bare = row.lstrip(" \t")
+    return bare.startswith(("```", "~~~", "# ", "## ", "### ", "<<<<<<<"))
+
+
+def _clean(text: str) -> str:
+    """Return a reason on one line, without the marks around the whole statement."""
+    flat = " ".join(text[: 2 * _MAX_REASON].split())
+    for mark in ("**", "__", "`"):
+        if flat.endswith(mark) and flat.count(mark) % 2 == 1:
+            flat = flat.removesuffix(mark).rstrip()
+    return flat[:_MAX_REASON]
+
+
+def _add_kept(found: Statements, rest: str, line: int) -> None:
+    scenarios, reason = _split_ids(rest)
+    if not scenarios:
+        # A sentence, such as "Kept: everything else".
+        return
+    if _is_missing(reason):
+        listed = ", ".join(scenarios)
+        text = f"says nothing about why {listed} are kept; write {KEPT}."
+        found.problems.append(problem_at(line, text))
+        return
+    found.kept.append(Kept(tuple(scenarios), reason, line))
+
+
+def _split_ids(rest: str) -> tuple[list[str], str]:
+    """Split the ids of scenarios from the reason."""
+    ids: list[str] = []
+    while rest:
+        word, _, after = rest.partition(" ")
+        bare = word.strip("`*,:")
+        if _ID.fullmatch(bare):
+            ids.append(bare)
+        elif word in _DASHES:
+            rest = after
+            break
+        elif word not in _JOINERS:
+            break
+        rest = after
+        if word.rstrip("`*").endswith(":"):
+            break
+    return ids, rest.strip(" *`")
+
+
+def _add_contest(found: Statements, rest: str, line: int) -> None:
+    names, reason = _split_names(rest)
+    for name in names:
+        if name.casefold() in _NOTHING:
+            continue
+        if _is_missing(reason):
+            _miss_reason(found, name, line)
+        else:
+            found.contested.append(Contest(name, reason, line))
+
+
+def _split_names(rest: str) -> tuple[list[str], str]:
+    """Split a contest into the names of tests and the reason.
+
+    There are no names if the line is a sentence.
+    """
+    names: list[str] = []
+    while rest and len(names) < _MAX_NAMES:
+        name, sign, rest = _split_name(rest)
+        names.append(name)
+        following, _, after = rest.partition(" ")
+        if sign == ":":
+            break
+        if following in _DASHES:
+            rest = after
+            break
+        if following in _JOINERS:
+            rest = after
+        elif sign != ",":
+            if rest and not _is_test_name(name):
+                return [], ""
+            break
+    return names, rest.strip(" *`")
+
+
+def _split_name(rest: str) -> tuple[str, str, str]:
+    """Split off a name, the comma or colon behind it, and what follows."""
+    if rest.startswith("`"):
+        name, _, rest = rest[1:].partition("`")
+        sign = rest[:1] if rest[:1] in (",", ":") else ""
+        return name.strip(), sign, rest.removeprefix(sign).lstrip(" *")
+    end = rest.find(" ")
+    bracket = rest.find("[")
+    if 0 <= bracket < end:
+        # The values of a parameter may have blanks.
+        end = rest.find(" ", rest.find("]", bracket))
+    if end < 0:
+        end = len(rest)
+    word = rest[:end].strip("*")
+    name = word.rstrip(",:*`")
+    sign = word[len(name) :].strip("*`")[:1]
+    return name, sign, rest[end:].lstrip(" ")
+
+
+def _miss_reason(found: Statements, name: str, line: int) -> None:
+    text = f"says nothing about why {name[:200]} is wrong; write {CONTEST}."
+    found.problems.append(problem_at(line, text))
+
+
+def _is_test_name(word: str) -> bool:
+    return "::" in word or word.startswith("test_")
+
+
+def _is_missing(reason: str) -> bool:
+    return reason.strip(". ").casefold() in _NOTHING
+
+
+def say_both() -> str:
+    """Say what to do about an answer that is blocked and has changes."""
+    return (
+        f"the answer says {BLOCKED} and has changes too; send the changes alone if you"
+        " can go on, or that line alone if you cannot"
+    )
