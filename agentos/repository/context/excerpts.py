@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from agentos.repository.context.bounded import BoundedFiles
 from agentos.repository.context.mentions import Mention, has_text
 from agentos.repository.context.query import Frame, Query, looks_like_code
-from agentos.repository.look.answers import around, outline
+from agentos.repository.look.answers import outline
 from agentos.repository.look.asking import Range
 from agentos.repository.look.definitions import Definition
+from agentos.repository.look.searching import around
 from agentos.repository.look.showing import fit, merge, number_lines
 from agentos.repository.look.texts import FileText
 from agentos.state.wording import count

@@ -76,7 +76,7 @@ def numbered(text: str) -> dict[str, list[int]]:
         if head:
             assert head[1] not in shown, "a file is shown twice"
             here = shown.setdefault(head[1], [])
-        number = re.match(r" *([0-9]+)  ", line)
+        number = re.match(r" *([0-9]+)[|] ", line)
         if number:
             here.append(int(number[1]))
     return shown
@@ -129,7 +129,7 @@ def test_a_named_large_file_shows_where_it_has_what_the_issue_quotes(
     large = f"{FILLER}{options}{FILLER}"
     issue = "`shop/options.py` should know --wait-for with a default."
     text = show(tmp_path, {"shop/options.py": large}, issue)
-    assert f"{FIRST:5}  {options}" in text
+    assert f"{FIRST:5}| {options}" in text
 
 
 def test_the_place_of_a_message_is_found_in_a_file_that_nobody_named(
