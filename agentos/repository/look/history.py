@@ -40,7 +40,7 @@ def find_history(files: RecordedFiles, target: str) -> Rows:
 
 def has_one_commit(files: RecordedFiles) -> bool:
     """Tell whether the history of a snapshot is a single commit."""
-    if not files.snapshot.head:
+    if not files.has_history:
         return False
     rows = _list_commits(files, "", 2)
     return rows is not None and len(rows) == 1
