@@ -184,7 +184,7 @@ class Workspace:
         worktree = self._worktree
         # The `.git` of the folder is never read.
         files = open_commit(worktree.path, worktree.git(), worktree.base)
-        context = select_context(files, source)
+        context = select_context(files, source, called="design")
         self._observe("gathered", context.explanation)
         return context.text
 

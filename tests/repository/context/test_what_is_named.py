@@ -158,7 +158,7 @@ def test_a_traceback_gives_the_function_of_its_frame(
     files = {"src/shop/pool.py": LARGE, "runpy.py": "def run(): ...\n"}
     text = show(tmp_path, files, f"{fence}{printed}{fence}")
     assert numbered(text) == {"src/shop/pool.py": list(range(FIRST + 7, FIRST + 14))}
-    assert "in the traceback, or named with a line" in text
+    assert "#### `src/shop/pool.py` (in the traceback)" in text
 
 
 def test_a_frame_of_the_module_gives_the_lines_around_it(tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_a_module_is_named_without_its_ending(tmp_path: Path) -> None:
         text = select(repository, f"# 1 - Pay\n\n{name} is slow\n").text
         assert numbered(text) == {"shop/rates.py": [1]}
     called = select(repository, "# 1 - Pay\n\nrates() is slow\n").text
-    assert numbered(called) == {}
+    assert numbered(called) == {"shop/rates.py": []}, "only its outline"
 
 
 def test_a_short_name_counts_in_code_only(tmp_path: Path) -> None:
