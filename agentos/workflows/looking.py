@@ -46,6 +46,7 @@ def describe_looking(role: str, looker: Looker | None) -> str:
         "{turns}": str(limits.turns),
         "{looks}": str(limits.looks),
         "{characters}": f"{limits.characters:,}",
+        "{look_characters}": f"{limits.look_characters:,}",
     }
     for mark, value in values.items():
         said = said.replace(mark, value)

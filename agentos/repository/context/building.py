@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from agentos.documents.changes import is_named_as_test
 from agentos.documents.strict_json import StrictJsonError, load_strict
 from agentos.repository.context.bounded import BoundedFiles
+from agentos.repository.context.python_versions import describe_python
+from agentos.repository.context.running import infer_test_run
 from agentos.repository.look.listing import base_name
 from agentos.repository.look.masking import shorten, show_name
 from agentos.repository.look.showing import merge, number_lines
@@ -60,10 +62,21 @@ def describe_building(
         if len(text.source) <= _PROJECT_LIMIT:
             summary = summarize(text.source)
             rows.append(f"- `{path}`: {summary}")
+    rows += describe_python(files)
     rows += _describe_tests(paths)
     rows += _describe_fixtures(paths, files)
+    runs = list(_show_runs(paths, files, hidden))
+    if not runs:
+        rows += infer_test_run(paths, files)
     if rows:
         yield "\n".join(rows)
+    yield from runs
+
+
+def _show_runs(
+    paths: Sequence[str], files: BoundedFiles, hidden: Container[str]
+) -> Iterator[str]:
+    """Yield the lines of each file that says how tests are run."""
     found = 0
     for path in sorted(filter(_runs_tests, paths)):
         if path in hidden or found == _MOST_FILES:
@@ -169,7 +182,6 @@ def _python_project(text: str) -> str:
         line_length = _table(tools, "black").get("line-length")
     rows = [
         ("name", project.get("name")),
-        ("Python", project.get("requires-python")),
         ("dependencies", project.get("dependencies")),
         ("optional dependencies", _table(project, "optional-dependencies")),
         ("dependency groups", _table(data, "dependency-groups")),

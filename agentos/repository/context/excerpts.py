@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from agentos.repository.context.bounded import BoundedFiles
+from agentos.repository.context.callees import find_callees
 from agentos.repository.context.mentions import Mention, has_text
 from agentos.repository.context.query import Frame, Query, looks_like_code
-from agentos.repository.look.answers import around, outline
+from agentos.repository.look.answers import outline
 from agentos.repository.look.asking import Range
 from agentos.repository.look.definitions import Definition
-from agentos.repository.look.showing import fit, merge, number_lines
+from agentos.repository.look.masking import show_name
+from agentos.repository.look.searching import around
+from agentos.repository.look.showing import fit, merge, number_lines, size_of
 from agentos.repository.look.texts import FileText
 from agentos.state.wording import count
 
 _BODY_LINES = 160
 """Lines up to which a definition is shown as a whole."""
+_CALLED_LINES = 60
+_FOR_HEAD = 1_000
 _BEGINNING = 60
 _NEAR_FRAME = 12
 _FEW_LINES = 24
@@ -32,6 +37,8 @@ class Excerpt:
         self.text = text
         self.ranges: list[Range] = []
         self.listed: list[Definition] = []
+        self.called: list[Definition] = []
+        """What the shown functions call: shown, too, as far as there is room."""
 
     def add(self, first: int, last: int) -> None:
         """Show some lines, as far as the file has them."""
@@ -45,8 +52,9 @@ class Excerpt:
 
     def render(self, head: str, limit: int, outline_limit: int) -> str:
         """Return everything below a heading, in at most so many characters."""
-        ranges = merge(self.ranges)
         lines = self.text.lines
+        called = self._add_called(limit - _FOR_HEAD)
+        ranges = merge(self.ranges)
         number = count(len(lines), "line")
         whole = f"{number}{self.text.remark}"
         rows = [head, ""]
@@ -62,7 +70,29 @@ class Excerpt:
                 title = f"All of its {whole}:"
             rows.append(title)
             rows += number_lines(lines, ranges)
+            if called:
+                names = "`, `".join(called)
+                rows.append(f"Shown because it is called there: `{names}`.")
         return fit(rows, limit)
+
+    def _add_called(self, limit: int) -> list[str]:
+        """Show what is called as far as it fits, and list the rest; return the names
+        of what is shown.
+        """
+        names = []
+        for definition in self.called:
+            place = (definition.first, definition.last)
+            ranges = merge([*self.ranges, place])
+            if ranges == merge(self.ranges):
+                continue
+            lines = definition.last - definition.first
+            size = size_of(number_lines(self.text.lines, ranges))
+            if lines >= _CALLED_LINES or size > limit:
+                self.listed.append(definition)
+                continue
+            self.ranges.append(place)
+            names.append(show_name(definition.name))
+        return names
 
 
 def choose_lines(
@@ -94,6 +124,7 @@ def choose_lines(
         excerpt.listed += definitions
     for definition in chosen:
         _add_body(excerpt, definition, definitions)
+    excerpt.called += find_callees(text, mention.definitions, files)
     for frame in mention.frames:
         _add_frame(excerpt, frame, definitions)
     hits = _find_lines(text, searched, excerpt.ranges)

@@ -9,7 +9,7 @@ from itertools import filterfalse
 from agentos.documents.changes import is_test
 from agentos.repository.context.bounded import BoundedFiles
 from agentos.repository.context.frames import find_frames
-from agentos.repository.context.places import DOCUMENT_ENDS, WantedName
+from agentos.repository.context.places import DOCUMENT_ENDS, WantedName, count_distinct
 from agentos.repository.context.query import Frame, Query
 from agentos.repository.look.definitions import Definition
 from agentos.repository.look.texts import FileText
@@ -53,6 +53,8 @@ class Mentions:
 
     def __init__(self) -> None:
         self.by_path: dict[str, Mention] = {}
+        self.defined: Names = []
+        """The names whose definitions are shown, those of the title first."""
         self.unclear: dict[str, int] = {}
         """Names with too many definitions to show them all, and how many."""
         self.read = 0
@@ -77,6 +79,8 @@ def find_mentions(
     """Read the files in an order, and return what each has of the issue."""
     mentions = Mentions()
     names = list(map(WantedName, query.names))
+    guesses = filterfalse(query.names.__contains__, query.guesses)
+    names += [WantedName(guess, is_guess=True) for guess in guesses]
     texts = _Texts(query.texts)
     for path in order:
         text = files.read(path)
@@ -89,11 +93,11 @@ def find_mentions(
                 mention.used.append(name.name)
                 name.look_in(text, files)
         texts.look_in(text)
-    clear = set()
     for name in names:
         if _choose_places(name, mentions, named):
-            clear.add(name.name)
-    texts.add_to(mentions, clear)
+            mentions.defined.append(name.name)
+    mentions.defined.sort(key=lambda name: not has_text(query.title, name))
+    texts.add_to(mentions, mentions.defined)
     _find_headings(query, files, mentions)
     for path, frame in find_frames(query.frames, order):
         mention = mentions.of(path)
@@ -155,10 +159,14 @@ class _Texts:
             others = list(filterfalse(is_test, paths))
             if len(others) > _MOST_FILES:
                 continue
-            chosen = others or paths
-            for path in chosen[:_MOST_FILES]:
+            for path in others:
                 mention = mentions.of(path)
                 mention.texts.append(shown)
+            if others:
+                continue
+            for path in paths[:_MOST_FILES]:
+                mention = mentions.of(path)
+                mention.used.append(shown)
 
 
 def _head(text: str) -> str:
@@ -182,7 +190,8 @@ def _choose_places(
     shown = name.name
     is_clear = name.is_clear(places)
     if not is_clear:
-        mentions.unclear[shown] = len(places)
+        if not name.is_guess:
+            mentions.unclear[shown] = count_distinct(places)
         places = []
     for place in places:
         mention = mentions.of(place.path)
@@ -190,7 +199,8 @@ def _choose_places(
         if shown in mention.used:
             mention.used.remove(shown)
             mention.defined.append(shown)
-    if name.is_weak:
+    is_telling = bool(places) if name.is_guess else name.tells_much
+    if not is_telling:
         # A name that says little is worth nothing where it is only used.
         for mention in mentions.by_path.values():
             if shown in mention.used:
@@ -201,7 +211,7 @@ def _choose_places(
 def _find_headings(query: Query, files: BoundedFiles, mentions: Mentions) -> None:
     """Add the sections whose headings are quoted."""
     quoted = (*query.texts, *query.names)
-    wanted = set(map(str.casefold, quoted))
+    wanted = set(map(_plain_title, quoted))
     for path, mention in mentions.by_path.items():
         lowered = path.casefold()
         if not lowered.endswith(DOCUMENT_ENDS):
@@ -226,5 +236,5 @@ def _has_title(text: FileText, wanted: Collection[str]) -> bool:
 
 def _plain_title(line: str) -> str:
     """Return a title without marks, in lower case."""
-    title = line.strip("#`*_ \t")
+    title = line.strip("#`*_\"' \t")
     return title.casefold()

@@ -13,6 +13,7 @@ from typing import TypeVar
 from agentos.documents.dependencies import dependencies
 from agentos.documents.markdown import LineKind, scan
 from agentos.documents.words import STOP_WORDS, code_spans, stem
+from agentos.repository.context.guesses import guess_names, title_of
 
 _LONGEST = 200_000
 _LONGEST_TOKEN = 300
@@ -32,7 +33,12 @@ _VARIABLE = re.compile(r"(?<!\w)[A-Z][A-Z0-9]*_[A-Z0-9_]{1,60}(?!\w)")
 _QUOTED = re.compile(
     r"\"([^\"\n]{6,160})\"|\u201c([^\u201d\n]{6,160})\u201d|(?<!\w)'([^'\n]{6,160})'(?!\w)"
 )
+_DATA = re.compile(r"\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'")
+_KEYWORD = re.compile(r"\w{1,80}=(?!=)")
+_PROMPT = ">>> "
+_STATEMENTS = ("import ", "from ", "def ", "class ", "return ", "@", "for ", "if ")
 _MOST_PATHS = 60
+_MOST_GUESSES = 60
 _MOST_NAMES = 60
 _MOST_FRAMES = 30
 _MOST_TEXTS = 40
@@ -68,6 +74,9 @@ class Query:
     paths: tuple[str, ...]
     names: tuple[str, ...]
     """Identifiers in code, with dots if they were written so."""
+    guesses: tuple[str, ...]
+    """Words that may be names, too."""
+    title: str
     frames: tuple[Frame, ...]
     texts: tuple[str, ...]
     """Options, variables of the environment and messages, to be searched for."""
@@ -77,9 +86,11 @@ class Query:
     """Ids of the items that this one depends on."""
     source: str
     """The text itself."""
+    called: str
+    """What the text is: an issue, a brief or a design."""
 
 
-def read_query(source: str) -> Query:
+def read_query(source: str, called: str) -> Query:
     """Read the beginning of a text, in linear time."""
     text = source[:_LONGEST]
     code = list(_code_of(text))
@@ -88,14 +99,18 @@ def read_query(source: str) -> Query:
     frames = _frames(text)
     texts = _texts(text, code)
     items = dependencies(text)
+    guesses = guess_names(text)
     return Query(
         paths=_first(paths, _MOST_PATHS),
         names=_first(names, _MOST_NAMES),
+        guesses=_first(guesses, _MOST_GUESSES),
+        title=title_of(text),
         frames=_first(frames, _MOST_FRAMES),
         texts=_first(texts, _MOST_TEXTS),
         words=_words(text),
         items=items[:_MOST_ITEMS],
         source=text,
+        called=called,
     )
 
 
@@ -123,10 +138,12 @@ def _first(found: Iterable[Thing], most: int) -> tuple[Thing, ...]:
 
 
 def _code_of(text: str) -> Iterator[str]:
-    """Yield the code spans and the lines of code blocks."""
+    """Yield the code spans, the lines of code blocks, and what was typed at a prompt."""
     for line in scan(text):
         if line.kind is LineKind.CODE:
             yield line.text
+        elif line.text.startswith(_PROMPT):
+            yield line.text.removeprefix(_PROMPT)
         else:
             yield from code_spans(line.text)
 
@@ -166,14 +183,17 @@ def _names(text: str, code: Iterable[str]) -> Iterator[str]:
     """Yield what is written as code, then what looks like code."""
     called = []
     for part in code:
-        called += _CALL.findall(part)
+        # Neither a text in quotes nor the name of an argument is a name of code.
+        plain = _DATA.sub("", part)
+        plain = _KEYWORD.sub("", plain)
+        called += _CALL.findall(plain)
         entries = _ENTRY.findall(part)
         for table, key in entries:
             yield f"{table}.{key}"
         # A span with a space is a command line or a message.
         if entries or " " in part or "/" in part:
             continue
-        for name in _NAME.findall(part):
+        for name in _NAME.findall(plain):
             yield from _whole_name(name)
     for name in called:
         yield from _whole_name(name)
@@ -240,10 +260,20 @@ def _texts(text: str, code: Iterable[str]) -> Iterator[str]:
     yield from _OPTION.findall(text)
     yield from _VARIABLE.findall(text)
     for alternatives in _QUOTED.findall(text):
-        yield "".join(alternatives)
+        yield from _quotation("".join(alternatives))
     for part in code:
-        if " " in part.strip():
-            yield part.strip()
+        line = part.strip().removeprefix(_PROMPT)
+        if " " in line and not line.startswith(_STATEMENTS):
+            yield line
+
+
+def _quotation(text: str) -> Iterator[str]:
+    """Yield a text in quotes; an ordinary word counts only where it is in quotes, too."""
+    if text.isalpha() and not looks_like_code(text):
+        yield f'"{text}"'
+        yield f"'{text}'"
+    else:
+        yield text
 
 
 def _words(text: str) -> frozenset[str]:

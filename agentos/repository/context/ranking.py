@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
 from agentos.repository.context.bounded import BoundedFiles
 from agentos.repository.context.mentions import Mention, Mentions, find_mentions
+from agentos.repository.context.nearest_tests import find_nearest_tests
 from agentos.repository.context.query import DOCUMENTS, Query, is_weak, name_words
 from agentos.repository.look.listing import base_name
 from agentos.repository.look.masking import shorten, show_name
+from agentos.repository.look.naming import is_stub
 
 MAX_NAMED = 40
 MAX_OTHERS = 20
@@ -21,6 +23,7 @@ _SEVERAL = 4
 _COMMON_SHARE = 0.25
 _ENOUGH_NAMES = 4
 _FRAME_SCORE = 20.0
+_TESTS_SCORE = 6.0
 _MODULE_SCORE = 30.0
 _LONGEST_SHOWN = 60
 _ENOUGH = 1.0
@@ -63,6 +66,8 @@ class Ranking:
 
     choices: tuple[FileChoice, ...]
     mentions: Mentions
+    tests: tuple[str, ...]
+    """The files of tests that are nearest to what is named."""
 
 
 def rank(
@@ -85,15 +90,17 @@ def rank(
     order = sorted(names, key=likeliest)
     mentions = find_mentions(order, query, files, named)
     by_text = _find_by_mentions(mentions)
+    tests = find_nearest_tests(names, mentions, files)
+    of_tests = _tell_tests(tests)
     first = []
     others = []
     for name in order:
         if name in named:
-            choice = _choose(name, named, by_text)
+            choice = _choose(name, named, of_tests, by_text)
             certain = replace(choice, is_named=True)
             first.append(certain)
             continue
-        choice = _choose(name, by_text, in_folders, similar)
+        choice = _choose(name, of_tests, by_text, in_folders, similar)
         if choice.score >= _ENOUGH:
             others.append(choice)
     first.sort(key=_best_first)
@@ -106,20 +113,19 @@ def rank(
         if choice.score < _TELLING:
             break
         chosen.append(choice)
-    return Ranking(tuple(chosen), mentions)
+    return Ranking(tuple(chosen), mentions, tuple(tests))
 
 
 def _choose(name: str, *kinds: _Found) -> FileChoice:
-    """Add up the evidence for a file; the first two reasons are shown."""
+    """Add up the evidence for a file; the first reason is shown."""
     score = 0.0
-    reasons = []
+    reason = ""
     for found in kinds:
         if name not in found:
             continue
         evidence = found[name]
         score += evidence.score
-        reasons.append(evidence.reason)
-    reason = "; ".join(reasons[:2])
+        reason = reason or evidence.reason
     return FileChoice(name, score, reason)
 
 
@@ -135,6 +141,7 @@ def _find_named(names: _Names, query: Query) -> _Found:
         same = by_base.setdefault(base, [])
         same.append(name)
     found: _Found = {}
+    reason = f"named in the {query.called}"
     for position, path in enumerate(query.paths):
         base = base_name(path)
         candidates = by_base.get(base, [])
@@ -144,10 +151,10 @@ def _find_named(names: _Names, query: Query) -> _Found:
         if len(matches) > _SEVERAL:
             continue
         score = 100 - position
-        evidence = _Evidence(score, "named in the issue")
+        evidence = _Evidence(score, reason)
         for name in matches:
             found.setdefault(name, evidence)
-    evidence = _Evidence(_MODULE_SCORE, "named in the issue")
+    evidence = _Evidence(_MODULE_SCORE, reason)
     for name in query.names:
         # With dots, it is among the paths.
         if "." in name or is_weak(name):
@@ -186,7 +193,7 @@ def _find_in_folders(names: _Names, query: Query) -> _Found:
             continue
         folder = f"{path}/"
         shown = show_name(folder)
-        reason = f"lies in `{shown}`, which the issue names"
+        reason = f"in `{shown}`, which the {query.called} names"
         evidence = _Evidence(4, reason)
         for name in names:
             if name.startswith(folder):
@@ -228,7 +235,7 @@ def _find_similar(names: _Names, query: Query) -> _Found:
             word = words[stem]
             quoted.append(f"'{word}'")
         shown = " and ".join(quoted)
-        reason = f"its path has {shown}, as the issue"
+        reason = f"{shown} in its path"
         score = min(points, 5.0)
         found[name] = _Evidence(score, reason)
     return found
@@ -285,20 +292,19 @@ def _find_by_mentions(mentions: Mentions) -> _Found:
 
 
 def _judge(name: str, mention: Mention, used: _Names) -> _Evidence:
-    reasons = []
     defined = mention.defined
     texts = mention.texts
-    if mention.frames:
-        reasons.append("in the traceback, or named with a line")
-    if defined:
-        listed = _list(defined)
-        reasons.append(f"defines {listed}, which the issue names")
+    reason = ""
     if used:
-        listed = _list(used)
-        reasons.append(f"mentions {listed}")
+        verb = "declares" if is_stub(name) else "mentions"
+        reason = f"{verb} {_list(used)}"
     if texts:
-        listed = _list(texts)
-        reasons.append(f"has {listed}")
+        reason = f"has {_list(texts)}"
+    if defined:
+        reason = f"defines {_list(defined)}"
+    if mention.frames:
+        is_printed = any(frame.symbol for frame in mention.frames)
+        reason = "in the traceback" if is_printed else "named with a line"
     score = 8.0 * _count_some(defined)
     score += 3.0 * _count_some(texts)
     score += _count_some(used)
@@ -307,11 +313,18 @@ def _judge(name: str, mention: Mention, used: _Names) -> _Evidence:
         score /= 2
     if mention.frames:
         score += _FRAME_SCORE
-    reason = " and ".join(reasons)
     return _Evidence(
         score,
         reason,
     )
+
+
+def _tell_tests(tests: Mapping[str, str]) -> _Found:
+    found = {}
+    for path, name in tests.items():
+        reason = f"tests of {_list([name])}"
+        found[path] = _Evidence(_TESTS_SCORE, reason)
+    return found
 
 
 def _count_some(names: _Names) -> int:

@@ -11,13 +11,17 @@ from dataclasses import dataclass
 
 from agentos.repository.context.bounded import BoundedFiles
 from agentos.repository.context.building import describe_building
+from agentos.repository.context.changelog import find_changelog
 from agentos.repository.context.conventions import describe_conventions, is_guide
 from agentos.repository.context.designs import describe_designs
 from agentos.repository.context.excerpts import choose_lines
+from agentos.repository.context.main_modules import largest_modules, outline_modules
 from agentos.repository.context.mentions import Mentions
+from agentos.repository.context.nearest_tests import largest_test_file, show_head
 from agentos.repository.context.overview import describe_repository, list_names
 from agentos.repository.context.query import Query, read_query
 from agentos.repository.context.ranking import FileChoice, rank
+from agentos.repository.look.history import has_one_commit
 from agentos.repository.look.masking import shorten, show_name, withhold_masked
 from agentos.repository.look.recorded import RecordedFiles
 from agentos.repository.look.showing import fit
@@ -28,7 +32,9 @@ _ORDINARY_SHARE = 3
 """Beyond a third of the limit only what the issue names is added, and more briefly."""
 _MAP = 4_000
 _BUILDING = 2_000
-_CONVENTIONS = 3_000
+_CONVENTIONS = 4_000
+_TESTS = 2_400
+_MODULES = 7_500
 _OTHERS = 3_000
 _DESIGNS = 7_500
 _REMARK = 700
@@ -43,6 +49,7 @@ _LEAST_ROOM = 200
 _LONGEST_ROW = 300
 _MOST_UNCLEAR = 8
 _BETWEEN = "\n\n"
+_ONE_COMMIT = "\nIts whole history is one commit, so no look at it tells more."
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +66,14 @@ def select_context(
     limit_characters: int = LIMIT,
     *,
     small: int = _SMALL,
+    called: str = "issue",
 ) -> RepositoryContext:
-    """Return the repository context for `source`, the text of an issue, a brief or a
-    design; a file that it names is shown whole up to a `small` number of characters.
+    """Return the repository context for `source`, a text that is `called` an issue, a
+    brief or a design; a file that it names is shown whole up to a `small` number of
+    characters.
     """
-    selection = _Selection(files, source, limit_characters, small)
+    query = read_query(source, called)
+    selection = _Selection(files, query, limit_characters, small)
     return selection.write()
 
 
@@ -114,15 +124,16 @@ class _Selection:
     """Writes the context of one source."""
 
     def __init__(
-        self, files: RecordedFiles, source: str, limit: int, small: int
+        self, files: RecordedFiles, query: Query, limit: int, small: int
     ) -> None:
-        self._query: Query = read_query(source)
+        self._query = query
         self._limit = limit
         self._small = small
         self._files = BoundedFiles(files)
         self._paths = list(files.paths)
         self._root = files.root
         self._is_cut = bool(files.snapshot.last)
+        self._has_one_commit = has_one_commit(files)
         self._page = _Page(limit)
 
     def write(self) -> RepositoryContext:
@@ -131,7 +142,15 @@ class _Selection:
         detailed, others = self._divide(ranking.choices, ranking.mentions)
         in_detail = {choice.name for choice in detailed}
         shown = in_detail | {choice.name for choice in others}
+        modules = []
+        if not detailed:
+            modules = largest_modules(self._paths, self._files)
+        shown.update(modules)
         self._add_overview(in_detail, shown)
+        self._add_conventions(in_detail, ranking.tests)
+        outlines = outline_modules(modules, self._files)
+        title = f"The largest modules, because the {self._query.called} names nothing"
+        self._page.add_part(title, outlines, self._room(_MODULES))
         room = self._room(_DESIGNS)
         found = describe_designs(self._root, self._query.items, room)
         designs = list(found)
@@ -145,10 +164,11 @@ class _Selection:
         )
         unwritten = len(detailed) - written
         self._add_remark(ranking.mentions, unwritten)
+        called = self._query.called
         named = sum(choice.is_named for choice in detailed)
         explanation = (
             f"{count(written, 'file')} shown and {listed and len(others)} listed"
-            f" of {len(self._paths)}; {named} named in the issue"
+            f" of {len(self._paths)}; {named} named in the {called}"
         )
         if shown_designs:
             explanation += f"; {count(shown_designs, 'finished design')}"
@@ -165,32 +185,46 @@ class _Selection:
         """Return the files that are shown by their lines, and those to be listed."""
         detailed = []
         others = []
+        changelog = find_changelog(self._paths)
         for choice in choices:
             mention = mentions.of(choice.name)
             if choice.is_named or mention.has_lines:
                 detailed.append(choice)
-            elif not is_guide(choice.name):
+            elif not is_guide(choice.name) and choice.name != changelog:
                 others.append(choice)
         return detailed, others
 
     def _add_overview(self, in_detail: set[str], shown: set[str]) -> None:
         page = self._page
         room = self._room(_MAP)
+        note = _ONE_COMMIT if self._has_one_commit else ""
         overview = describe_repository(
             self._paths,
             self._files,
             shown,
-            room - len("### The repository\n\n"),
+            room - len("### The repository\n\n") - len(note),
             is_cut=self._is_cut,
         )
+        overview += note
         page.add_part("The repository", [overview], room)
         building = describe_building(self._paths, self._files, in_detail)
         page.add_part("How it is built and tested", building, self._room(_BUILDING))
+
+    def _add_conventions(self, in_detail: set[str], tests: Sequence[str]) -> None:
         room = self._room(_CONVENTIONS)
         conventions = describe_conventions(
-            self._paths, self._files, in_detail, room - len("### Conventions\n\n")
+            self._paths,
+            self._files,
+            in_detail,
+            room - len("### Conventions\n\n"),
         )
-        page.add_part("Conventions", conventions, room)
+        self._page.add_part("Conventions", conventions, room)
+        nearest = tests[0] if tests else largest_test_file(self._paths, self._files)
+        if nearest and nearest not in in_detail:
+            room = self._room(_TESTS)
+            title = "Tests"
+            head = show_head(nearest, self._files, room - _LEAST_ROOM)
+            self._page.add_part(title, head, room)
 
     def _add_detailed(
         self, choices: Sequence[FileChoice], mentions: Mentions, reserved: int
@@ -201,7 +235,7 @@ class _Selection:
         for choice in choices:
             head = _heading(choice)
             if not added:
-                head = f"### What the issue names\n\n{head}"
+                head = f"### What the {self._query.called} names\n\n{head}"
             room = min(self._page.left - reserved, max(_ENTRY, 2 * self._small))
             if room < len(head) + _LEAST_ROOM:
                 break

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from agentos.documents.markdown import scan
 
-_PARSE_LIMIT = 200_000
-_UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+PARSE_LIMIT = 200_000
+UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 """What the parser raises for source that is wrong, has NUL bytes or is too nested."""
 _DEEPEST = 6
 _MOST_LINES = 100_000
@@ -55,12 +55,12 @@ class Definition:
 def find_definitions(path: str, text: str) -> list[Definition]:
     """Return the definitions or headings of a file in the order of their lines."""
     lowered = path.casefold()
-    if lowered.endswith(_PYTHON) and len(text) <= _PARSE_LIMIT:
+    if lowered.endswith(_PYTHON) and len(text) <= PARSE_LIMIT:
         try:
-            module = _parse(text)
+            module = parse_python(text)
             found_in_tree = _in_body(module.body, "", 0)
             return list(found_in_tree)
-        except _UNPARSABLE:
+        except UNPARSABLE:
             pass
     whole = text.removesuffix("\n")
     rows = whole.split("\n", _MOST_LINES)
@@ -80,7 +80,7 @@ def is_python(path: str) -> bool:
     return path.casefold().endswith(_PYTHON)
 
 
-def _parse(text: str) -> ast.Module:
+def parse_python(text: str) -> ast.Module:
     """Parse source without warnings about it, such as those about old escapes."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -11,6 +11,7 @@ from agentos.repository.git.run import Git
 from agentos.repository.look.answers import answer_look
 from agentos.repository.look.asking import Look, parse_looks
 from agentos.repository.look.opening import FileRefused
+from agentos.repository.look.passages import Passages
 from agentos.repository.look.quotes import find_quote
 from agentos.repository.look.recorded import RecordedFiles
 from agentos.repository.look.showing import fit
@@ -87,13 +88,15 @@ class Looker:
         left = limits.characters - spent
         parts: list[str] = []
         summary = []
+        passages = Passages()
         for look in looks[: limits.looks]:
             room = min(left - _CLOSING, limits.look_characters)
             if room < _LEAST_ROOM:
                 break
             number = len(parts) + 1
             title = f"look {number}: {look.line}"
-            rows = self._rows(look)
+            passages.look = number
+            rows = self._rows(look, passages, room - len(title) - 1)
             part = fit([title, *rows], room)
             parts.append(part)
             summary.append(f"{look.line}: {rows[0]}")
@@ -124,11 +127,11 @@ class Looker:
         """The files of the snapshot."""
         return RecordedFiles(self._repository, self._snapshot, self._git)
 
-    def _rows(self, look: Look) -> list[str]:
+    def _rows(self, look: Look, passages: Passages, room: int) -> list[str]:
         if look.problem:
             return [look.problem]
         try:
-            return answer_look(self.files, look)
+            return answer_look(self.files, look, passages, room)
         except FileRefused as error:
             return [str(error)]
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from agentos.repository.look.masking import WITHHELD
 
 _NOTHING = "\0"
-_NUMBERED = re.compile(r"^[ \t]*[0-9]{1,7}(?:  |:[ \t]?|\t)", re.MULTILINE)
+_NUMBERED = re.compile(r"^[ \t]*[0-9]{1,7}(?:\| ?|  |:[ \t]?|\t)", re.MULTILINE)
 """What a model may have copied from the beginning of a shown line."""
 
 

@@ -79,6 +79,13 @@ class RecordedFiles:
         return found.git(), found.prefix
 
     @property
+    def has_history(self) -> bool:
+        """Tell whether git knows the commits before that of the snapshot; the
+        repository of an item has only its base.
+        """
+        return bool(self.snapshot.head) and self._git is None
+
+    @property
     def paths(self) -> Collection[str]:
         """All files that may be shown."""
         return self._records.keys()

@@ -85,7 +85,7 @@ class Drafting:
 
         def gather(source: str, snapshot: Snapshot) -> str:
             files = open_snapshot(repository, snapshot)
-            selected = select_context(files, source)
+            selected = select_context(files, source, called=self.kind.source)
             session.observe("gathered", selected.explanation)
             return selected.text
 

@@ -205,7 +205,9 @@ class Workspace:
         worktree = self._worktree
         # The `.git` of the folder is never read.
         files = open_commit(worktree.path, worktree.git(), worktree.base)
-        context = select_context(files, source, _MATERIAL, small=_SMALL)
+        context = select_context(
+            files, source, _MATERIAL, small=_SMALL, called="design"
+        )
         self._observe("gathered", context.explanation)
         return context.text
 

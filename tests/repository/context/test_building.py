@@ -34,12 +34,12 @@ def test_the_lines_that_say_how_tests_are_run(tmp_path: Path) -> None:
         "pytest: addopts=-q --strict-markers, testpaths=tests",
         "- tests, 1 file: `tests/`: 1 file, such as test_shop.py",
         "- fixtures in `tests/conftest.py`: client\n",
-        "`tox.ini`:\n    3  [testenv]\n    4  deps = pytest\n    5  commands = pytest",
-        "`setup.cfg`:\n    4  [tool:pytest]\n    5  xfail_strict = true",
-        "`Makefile`:\n    5  \tpytest -x tests",
-        "`noxfile.py`:\n    1  import nox\n  ...\n    5      session.run(",
-        "`.github/workflows/ci.yml`:\n    4        - run: python -m pytest --cov",
-        "   63  Run `pytest -n 2` first.",
+        "`tox.ini`:\n    3| [testenv]\n    4| deps = pytest\n    5| commands = pytest",
+        "`setup.cfg`:\n    4| [tool:pytest]\n    5| xfail_strict = true",
+        "`Makefile`:\n    5| \tpytest -x tests",
+        "`noxfile.py`:\n    1| import nox\n  ...\n    5|     session.run(",
+        "`.github/workflows/ci.yml`:\n    4|       - run: python -m pytest --cov",
+        "   63| Run `pytest -n 2` first.",
     ):
         assert line in text
 

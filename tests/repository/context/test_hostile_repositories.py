@@ -206,5 +206,5 @@ def test_lines_that_look_like_credentials_are_withheld_and_all_others_stand_as_t
         part in text for part in (token, "MIIEow", "hunter2", "correcthorse")
     )
     assert "[REDACTED]" not in text
-    assert f"    1  {WITHHELD}\n    2  {WITHHELD}\n    3  user: shelf\n" in text
-    assert f"    1  # Shelf\n    2  \n    3  {WITHHELD}\n" in text
+    assert f"    1| {WITHHELD}\n    2| {WITHHELD}\n    3| user: shelf\n" in text
+    assert f"\n    3| {WITHHELD}\n" in text

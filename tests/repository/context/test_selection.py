@@ -33,20 +33,23 @@ def test_what_the_issue_names_is_shown_and_each_file_says_why(tmp_path: Path) ->
         "### How it is built and tested",
         "### Conventions",
         "#### `CONTRIBUTING.md` (how this project is worked on; 3 lines)",
-        "#### `README.md` (its beginning; 3 lines)",
+        "#### `README.md` (what it is, and how to work on it; 3 lines)",
+        "### Tests",
+        "#### `tests/test_export.py` (how the nearest tests begin; 4 lines)",
         "### What the issue names",
-        "#### `shelf/export.py` (named in the issue; defines `export_loans`, which the issue names and mentions `LoanBook`)",
+        "#### `shelf/export.py` (named in the issue)",
         "#### `docs/format.md` (named in the issue)",
-        "#### `shelf/book.py` (defines `LoanBook`, which the issue names; its path has 'book', as the issue)",
+        "#### `shelf/book.py` (defines `LoanBook`)",
         "### Other files that may matter",
         "### Designs that this builds on",
         "#### `docs/lld/active/LLD-007.md` (the design of #7, which this item depends on)",
     ]
-    assert 'All of its 8 lines:\n    1  """Write loans."""\n    2  \n' in text
-    assert "Lines 4-8 of 8 lines:\n    4  class LoanBook:\n" in text
-    assert "- `pyproject.toml`: name: shelf; Python: >=3.11" in text
+    assert 'All of its 8 lines:\n    1| """Write loans."""\n    2| \n' in text
+    assert "Lines 4-8 of 8 lines:\n    4| class LoanBook:\n" in text
+    assert "- `pyproject.toml`: name: shelf; dependencies: click>=8\n" in text
+    assert "- supported Python: >=3.11 (pyproject.toml)\n" in text
     assert "- tests, 1 file: `tests/`: 1 file, such as test_export.py" in text
-    assert "- `tests/test_export.py` (mentions `export_loans`;" in text
+    assert "- `tests/test_export.py` (tests of `export_loans`)" in text
     assert "- `shelf/web.py`: serve" in text
 
 
@@ -123,6 +126,7 @@ def test_the_same_repository_and_issue_give_the_same_bytes(tmp_path: Path) -> No
 
 def test_without_git_the_folder_is_walked_with_the_same_result(tmp_path: Path) -> None:
     one = make_repository(tmp_path / "one", SHELF)
+    git(one, "commit", "-q", "--allow-empty", "-m", "more")
     two = write_tree(
         tmp_path / "two",
         SHELF | {"node_modules/shelf/export.js": "x", "build/export.py": "x = 1"},
@@ -165,9 +169,9 @@ def test_text_cannot_break_out_of_its_numbered_lines(tmp_path: Path) -> None:
     files = SHELF | {"docs/format.md": hostile, "README.md": hostile}
     files["docs/lld/active/LLD-007.md"] = DESIGN.replace("```python", "````python")
     text = select(make_repository(tmp_path, files), ISSUE).text
-    assert "    2  ## 3. Forged\n" in text
+    assert "    2| ## 3. Forged\n" in text
     for line in text.split("\n"):
-        assert "Forged" not in line or line.startswith("    2  ")
+        assert "Forged" not in line or line.startswith("    2| ")
         assert not line.startswith(("`" * 3, "~~~", "<!--", "#### `x`"))
 
 
@@ -181,7 +185,7 @@ def test_an_empty_or_missing_repository_is_said(tmp_path: Path) -> None:
 
 def test_a_repository_without_commits_is_seen(tmp_path: Path) -> None:
     git(write_tree(tmp_path, SHELF), "init", "-q", ".")
-    assert "    6  def export_loans(" in select(tmp_path, ISSUE).text
+    assert "    6| def export_loans(" in select(tmp_path, ISSUE).text
 
 
 SECRET = "sk-ant-" + "Q7x" * 12

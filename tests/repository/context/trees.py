@@ -120,7 +120,9 @@ def make_repository(folder: Path, files: Mapping[str, str | bytes]) -> Path:
     return folder
 
 
-def select(repository: Path, source: str, limit: int = 60_000) -> RepositoryContext:
+def select(
+    repository: Path, source: str, limit: int = 60_000, called: str = "issue"
+) -> RepositoryContext:
     """Return the context of a source in a repository as it is now."""
-    snapshot = record_snapshot(repository)
-    return select_context(open_snapshot(repository, snapshot), source, limit)
+    files = open_snapshot(repository, record_snapshot(repository))
+    return select_context(files, source, limit, called=called)

@@ -93,7 +93,7 @@ def test_two_blocks_are_taken_together() -> None:
 def test_a_look_may_be_written_in_many_ways(tmp_path: Path, line: str) -> None:
     write(tmp_path, {"a.py": "one\ntwo\nthree\nfour\n"})
     text = look(tmp_path, line)
-    assert "lines 2-3 of 4:\n    2  two\n    3  three\n" in text
+    assert "lines 2-3 of 4:\n    2| two\n    3| three\n" in text
 
 
 def test_paths_with_spaces(tmp_path: Path) -> None:

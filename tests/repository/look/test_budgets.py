@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -34,8 +35,41 @@ def test_a_long_look_is_cut_at_a_line_and_says_so(repository: Path) -> None:
     rows = body.split("\n")
     assert len(body) <= 10_000
     shown = len(rows) - 3
-    assert rows[-1] == f"cut, {500 - shown} more lines"
-    assert rows[-2].startswith(f"{shown:5}  line {shown - 1} xxx")
+    assert rows[-1] == f"not shown: {shown + 1}-500"
+    assert rows[-2].startswith(f"{shown:5}| line {shown - 1} xxx")
+
+
+def test_ranges_share_the_room_and_what_is_missing_is_named(repository: Path) -> None:
+    look = "read long.py 1-500,700-703,900-1500"
+    text = make_looker(repository).answer([look], 1).text
+    body = text.partition("\n\nLeft: ")[0]
+    assert 9_000 < len(body) <= 10_000
+    assert "  700| " in body
+    assert "  703| " in body
+    hidden = re.search(r"\nnot shown: (\d+)-500, (\d+)-1500\Z", body)
+    assert hidden
+    first, last = map(int, hidden.groups())
+    assert f"\n{first - 1:5}| line" in body
+    assert f"\n{last - 1:5}| line" in body
+    assert abs(first - (last - 900)) <= 3
+
+
+def test_no_line_is_shown_twice_in_a_turn(repository: Path) -> None:
+    looks = ["read long.py 10-40", "read long.py 30-50,35-60", "read long.py 12-20"]
+    text = make_looker(repository).answer(looks, 1).text
+    numbers = re.findall(r"^ +(\d+)[|] ", text, re.MULTILINE)
+    assert sorted(map(int, numbers)) == list(range(10, 61))
+    assert "\n30-40: shown above in look 1\n" in text
+    assert "\n12-20: shown above in look 1\n" in text
+
+
+def test_a_line_that_was_cut_away_is_shown_when_it_is_asked_for_again(
+    repository: Path,
+) -> None:
+    looks = ["read long.py 1-500", "read long.py 490-495"]
+    text = make_looker(repository).answer(looks, 1).text
+    assert "  490| line" in text
+    assert "shown above" not in text
 
 
 def test_an_answer_says_what_is_left(repository: Path) -> None:

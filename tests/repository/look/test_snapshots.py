@@ -52,8 +52,8 @@ def answer(folder: Path, snapshot: Snapshot) -> str:
 
 def test_a_snapshot_has_tracked_and_new_files_as_they_are(tmp_path: Path) -> None:
     prepare(tmp_path)
-    assert look_once(tmp_path, "read draft.py")[1] == "    1  changed = 1"
-    assert look_once(tmp_path, "read new.py")[1] == "    1  untracked = 1"
+    assert look_once(tmp_path, "read draft.py")[1] == "    1| changed = 1"
+    assert look_once(tmp_path, "read new.py")[1] == "    1| untracked = 1"
     assert look_once(tmp_path, "read gone.py")[0].startswith("no such file among")
 
 
@@ -126,7 +126,7 @@ def test_a_file_with_other_line_ends_than_its_commit(tmp_path: Path) -> None:
     make_repository(tmp_path, {"a.py": "x = 1\ny = 2\n"})
     write(tmp_path, {"a.py": "x = 1\r\ny = 2\r\n"})
     rows = look_once(tmp_path, "read a.py")
-    assert rows == ["lines 1-2 of 2:", "    1  x = 1", "    2  y = 2"]
+    assert rows == ["lines 1-2 of 2:", "    1| x = 1", "    2| y = 2"]
 
 
 def test_a_linked_worktree(tmp_path: Path) -> None:

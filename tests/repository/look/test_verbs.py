@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,10 @@ from tests.repository.look.repositories import (
     look_once,
     make_repository,
     write,
+)
+
+ONLY_MENTIONS = (
+    "Only tests that mention it are found; ask for the tests of what uses it, too."
 )
 
 
@@ -67,11 +72,11 @@ def test_reading_some_lines(shop: Path) -> None:
     rows = look_once(shop, "read shop/tables.py 5-6,16-17")
     assert rows == [
         "lines 5-6, 16-17 of 34:",
-        "    5  WIDTH = 80",
-        '    6  LEFT, RIGHT = "l", "r"',
+        "    5| WIDTH = 80",
+        '    6| LEFT, RIGHT = "l", "r"',
         "  ...",
-        "   16  @cache",
-        "   17  def align(text: str, width: int = WIDTH) -> str:",
+        "   16| @cache",
+        "   17| def align(text: str, width: int = WIDTH) -> str:",
     ]
 
 
@@ -118,13 +123,13 @@ def test_a_search_minds_no_case_and_shows_three_lines_around(shop: Path) -> None
     assert rows == [
         "1 hit in 5 files",
         "in README.md:",
-        "    1  The Shop",
-        "    2  ========",
-        "    3  ",
-        "    4  Sells tables.",
-        "    5  ",
-        "    6  Use",
-        "    7  ---",
+        "    1| The Shop",
+        "    2| ========",
+        "    3| ",
+        "    4| Sells tables.",
+        "    5| ",
+        "    6| Use",
+        "    7| ---",
     ]
 
 
@@ -162,8 +167,8 @@ def test_a_function_comes_with_decorators_and_uses(shop: Path) -> None:
     assert rows[:4] == [
         "1 definition of align in 5 files",
         "align in shop/tables.py, lines 16-24:",
-        "   16  @cache",
-        "   17  def align(text: str, width: int = WIDTH) -> str:",
+        "   16| @cache",
+        "   17| def align(text: str, width: int = WIDTH) -> str:",
     ]
     assert rows[11:] == [
         "used in 3 lines, and in 2 lines of tests:",
@@ -202,11 +207,13 @@ def test_an_unknown_name(shop: Path) -> None:
 def test_the_tests_of_a_name(shop: Path) -> None:
     assert look_once(shop, "tests align") == [
         "1 test with align in 1 file of tests",
-        "tests/test_tables.py:4-5: test_align",
+        'tests/test_tables.py:4-5: test_align, line 5: assert align("a", 3)',
+        ONLY_MENTIONS,
     ]
     assert look_once(shop, "tests Table.head") == [
         "1 test with Table.head in 1 file of tests",
-        "tests/test_tables.py:9-10: TestTable.test_head",
+        "tests/test_tables.py:9-10: TestTable.test_head, line 10: assert Table().head",
+        ONLY_MENTIONS,
     ]
 
 
@@ -221,6 +228,7 @@ def test_a_name_that_only_a_helper_of_tests_has(tmp_path: Path) -> None:
         "0 tests with align in 1 file of tests",
         "1 line in files of tests where no test has it:",
         "tests/conftest.py:1: from shop import align",
+        ONLY_MENTIONS,
     ]
 
 
@@ -234,7 +242,9 @@ def test_the_history_of_a_file(tmp_path: Path) -> None:
         "2025-01-02 Shorten the README",
         "2025-01-02 Begin",
     ]
-    assert look_once(tmp_path, "history shop")[0] == "1 commit, newest first:"
+    only = look_once(tmp_path, "history shop")
+    assert len(only) == 1
+    assert re.fullmatch("1 commit: [0-9a-f]{10} 2025-01-02 Begin", only[0])
     write(tmp_path, {"new.py": "x = 1\n"})
     new = look_once(tmp_path, "history new.py")
     assert new == ["0 commits: git does not track it yet"]
@@ -243,7 +253,9 @@ def test_the_history_of_a_file(tmp_path: Path) -> None:
 def test_the_history_of_a_part_of_a_repository(tmp_path: Path) -> None:
     make_repository(tmp_path)
     part = tmp_path / "shop"
-    assert look_once(part, "history tables.py")[0] == "1 commit, newest first:"
+    only = look_once(part, "history tables.py")
+    assert len(only) == 1
+    assert only[0].endswith(" 2025-01-02 Begin; the repository has no other")
     assert look_once(part, "read .")[0] == (
         "a folder with 3 files: __init__.py, tables.py, uses.py"
     )
@@ -265,3 +277,122 @@ def test_a_name_may_begin_with_its_module(tmp_path: Path) -> None:
     part = look_once(folder, "symbol Table.head")
     assert whole[1:] == part[1:]
     assert look_once(folder, "symbol other.tables.align")[0].startswith("0 definitions")
+
+
+FLUENT = {
+    "jobs/__init__.py": '''\
+"""Run jobs: `Job.do(work)`."""
+
+
+class Job:
+    def do(self, work):
+        """Call `job.do(work)` once."""
+        return self
+
+    def chain(self):
+        # What .do returns.
+        return self.do(print)
+
+
+handlers = {"do": Job}
+''',
+    "jobs/__init__.pyi": """\
+from typing import overload
+
+class Job:
+    @overload
+    def do(self, work: None) -> None: ...
+    @overload
+    def do(self, work: object) -> Job: ...
+""",
+    "robots.py": "robot.do(1)\nrobot.do(2)\n",
+    "README.md": "Call `job.do(work)`.\n",
+    "tests/test_jobs.py": """\
+from jobs import Job
+
+
+def make():
+    return Job()
+
+
+def test_mentioned():
+    assert make().do
+
+
+def test_called():
+    assert make().do(print)
+""",
+}
+
+
+def test_code_that_calls_a_method_comes_first_and_the_doubtful_is_counted(
+    tmp_path: Path,
+) -> None:
+    folder = make_repository(tmp_path, FLUENT)
+    rows = look_once(folder, "symbol Job.do")
+    assert rows[0] == "1 definition of Job.do in 5 files, and 2 in stubs"
+    assert rows[-4:] == [
+        "used in 2 lines, and in 2 lines of tests:",
+        "jobs/__init__.py:11: return self.do(print)",
+        'jobs/__init__.py:14: handlers = {"do": Job}',
+        "only counted: 4 lines of documents, docstrings or comments, and 2 lines with .do"
+        " in files that do not name Job",
+    ]
+
+
+def test_the_source_comes_before_the_stub_with_its_overloads(tmp_path: Path) -> None:
+    rows = look_once(make_repository(tmp_path, FLUENT), "symbol do")
+    heads = [row for row in rows if row.endswith(":") and " in jobs/" in row]
+    assert heads == [
+        "Job.do in jobs/__init__.py, lines 5-7:",
+        "Job.do in jobs/__init__.pyi (a stub), lines 4-7:",
+    ]
+
+
+def test_nobody_is_told_that_a_test_is_not_used(tmp_path: Path) -> None:
+    rows = look_once(make_repository(tmp_path, FLUENT), "symbol test_called")
+    assert rows == [
+        "1 definition of test_called in 5 files",
+        "test_called in tests/test_jobs.py, lines 12-13:",
+        "   12| def test_called():",
+        "   13|     assert make().do(print)",
+    ]
+
+
+def test_tests_that_call_come_before_those_that_mention(tmp_path: Path) -> None:
+    assert look_once(make_repository(tmp_path, FLUENT), "tests do") == [
+        "2 tests with do in 1 file of tests",
+        "tests/test_jobs.py:12-13: test_called, line 13: assert make().do(print)",
+        "tests/test_jobs.py:8-9: test_mentioned, line 9: assert make().do",
+        ONLY_MENTIONS,
+    ]
+
+
+def test_a_definition_that_is_too_long_leaves_room_for_its_uses(tmp_path: Path) -> None:
+    body = "    x = 1  # and a wordy remark about nothing at all\n" * 400
+    write(tmp_path, {"a.py": f"def long():\n{body}\n\nlong()\n"})
+    rows = look_once(tmp_path, "symbol long")
+    hidden = re.fullmatch("not shown: ([0-9]+)-401", rows[-3])
+    assert hidden
+    assert rows[-4].startswith(f"{int(hidden[1]) - 1:5}| ")
+    assert rows[-2:] == ["used in 1 line, and in 0 lines of tests:", "a.py:404: long()"]
+
+
+def test_many_hits_come_in_a_compact_form(tmp_path: Path) -> None:
+    line = "x = wanted  # and a long remark about nothing at all\n\n\n\n\n\n\n\n"
+    write(
+        tmp_path,
+        {
+            "README.md": line * 30,
+            "src/a.py": line * 40,
+            "tests/test_a.py": line * 80,
+        },
+    )
+    rows = look_once(tmp_path, "search WANTED")
+    assert rows[:3] == ["150 hits in 3 files", "in src/a.py:", f"    1| {line[:-8]}"]
+    middle = rows.index("the next hits without the lines around them:")
+    assert sum("x = wanted" in row for row in rows[:middle]) == 8
+    assert rows[middle + 1].startswith("src/a.py:65: x = wanted")
+    shown = sum("x = wanted" in row for row in rows)
+    last = rows[-1]
+    assert last == f"not shown, {150 - shown} more hits: README.md {150 - shown}"
