@@ -17,6 +17,7 @@ from agentos.documents.verdict import (
     Verdict,
     VerdictError,
     parse_verdict,
+    read_verdict,
     render_verdict,
     verdict_json,
 )
@@ -203,3 +204,15 @@ def test_the_coverage_table_counts() -> None:
     rendered = render_verdict(Verdict(Decision.REVISE, "no", coverage=rows), "T")
     assert "1 of 2 requirements = 50%" in rendered
     assert "NOT COVERED" in rendered
+
+
+def test_what_a_plan_keeps_is_read_in_usual_forms_and_is_optional() -> None:
+    start = '{"decision": "APPROVED", "summary": "Fine.", "findings": [],'
+    rest = '"resolved_questions": [], "questions": [], "coverage": []'
+    assert read_verdict(f"{start} {rest}}}").kept == ()
+    listed = '"kept": ["030", {"id": "040", "kept": false, "reason": "new"}, {}]'
+    verdict = read_verdict(f"{start} {listed}, {rest}}}")
+    first, second = verdict.kept
+    assert (first.scenario, first.kept) == ("030", True)
+    assert (second.scenario, second.kept, second.reason) == ("040", False, "new")
+    assert parse_verdict(verdict_json(verdict)) == verdict
