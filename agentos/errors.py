@@ -13,6 +13,7 @@ AgentOSError
 │   ├── ModelFormat         a model's answer has the wrong format
 │   ├── GitError            git failed
 │   ├── WorktreeConflict    a worktree or branch is in use elsewhere
+│   ├── DesignInUse         a design cannot be replaced: somebody works on it
 │   ├── PathRefused         a path must not be written
 │   ├── WriteQuotaExceeded  generated code wrote more than its quota
 │   └── BrokenSandbox       the sandbox cannot run commands

@@ -8,7 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.designs import CODE, TESTS, Item, branches, fill, git, write_files
+from tests.designs import (
+    CODE,
+    CODE_APPROVAL,
+    TESTS,
+    Item,
+    branches,
+    fill,
+    git,
+    write_files,
+)
 from tests.support import SIGINT, SIGKILL, World
 
 COMMAND = ("implement-workflow", "--ids", "1")
@@ -62,6 +71,7 @@ def record(world: World, **answers: str | None) -> None:
     folder = world.repo / ".agentos/recorded/1"
     for path in folder.iterdir():
         path.unlink()
+    (folder / "diff-1.json").write_text(CODE_APPROVAL, "utf-8")
     for name, text in answers.items():
         if text is not None:
             (folder / f"{name.replace('_', '-')}.md").write_text(text, "utf-8")
@@ -86,7 +96,7 @@ def test_a_failed_item_goes_on_with_plan_tests_and_best_code(halfway: World) -> 
     record(halfway, code_1=EDIT)
     ended = halfway.run(*COMMAND, "--json", "--max-iterations", "1")
     item = item_of(ended.stdout)
-    assert (item["status"], item["calls"]) == ("implemented", 1), ended.text
+    assert (item["status"], item["calls"]) == ("implemented", 2), ended.text
     said = "it goes on with the reviewed plan, 2 tests and the best code"
     assert said in ended.stderr
     assert "N1_review_plan" not in ended.stderr
@@ -104,7 +114,7 @@ def test_what_is_green_by_now_is_not_asked_for(shop: Callable[..., World]) -> No
     record(world)
     ended = world.run(*COMMAND, "--json", "--coverage-target", "50")
     item = item_of(ended.stdout)
-    assert (item["status"], item["calls"]) == ("implemented", 0), ended.text
+    assert (item["status"], item["calls"]) == ("implemented", 1), ended.text
 
 
 def test_tests_that_were_refused_are_gone_on_with(shop: Callable[..., World]) -> None:
@@ -116,7 +126,7 @@ def test_tests_that_were_refused_are_gone_on_with(shop: Callable[..., World]) ->
     record(world, tests_1=TESTS.format(number=1), code_1=CODE.format(number=1))
     ended = world.run(*COMMAND, "--json")
     item = item_of(ended.stdout)
-    assert (item["status"], item["calls"]) == ("implemented", 2), ended.text
+    assert (item["status"], item["calls"]) == ("implemented", 3), ended.text
 
 
 def test_another_design_begins_anew_and_another_status_does_not(
@@ -127,7 +137,7 @@ def test_another_design_begins_anew_and_another_status_does_not(
     path.write_text(f"{text}\n## Review Log\n\nSigned by Ada.\n", "utf-8")
     record(halfway, code_1=EDIT)
     ended = halfway.run(*COMMAND, "--json", "--max-iterations", "1")
-    assert item_of(ended.stdout)["calls"] == 1, ended.text
+    assert item_of(ended.stdout)["calls"] == 2, ended.text
     path.write_text(text.replace("The result", "A result"), "utf-8")
     again = halfway.run(*COMMAND, "--json")
     assert "N1_review_plan" in again.stderr, again.text
@@ -143,7 +153,7 @@ class TestMovedBase:
         record(halfway, code_1=EDIT)
         ended = halfway.run(*COMMAND, "--json", "--max-iterations", "1")
         item = item_of(ended.stdout)
-        assert (item["status"], item["calls"]) == ("implemented", 1), ended.text
+        assert (item["status"], item["calls"]) == ("implemented", 2), ended.text
         (branch,) = branches(halfway.repo)
         files = git(halfway.repo, "ls-tree", "-r", "--name-only", branch)
         assert "calc/other.py" in files
@@ -156,7 +166,7 @@ class TestMovedBase:
         record(halfway, code_1=CODE.format(number=1))
         ended = halfway.run(*COMMAND, "--json")
         item = item_of(ended.stdout)
-        assert (item["status"], item["calls"]) == ("implemented", 1), ended.text
+        assert (item["status"], item["calls"]) == ("implemented", 2), ended.text
         dropped = "the code that was kept is dropped: the repository has changed since"
         assert dropped in ended.stderr
         assert "has changed since and conflicts in calc/op1.py" in ended.stderr
@@ -187,7 +197,7 @@ class TestRestart:
         record(halfway, code_1=CODE.format(number=1))
         ended = halfway.run(*COMMAND, "--restart", "code", "--json")
         item = item_of(ended.stdout)
-        assert (item["status"], item["calls"]) == ("implemented", 1), ended.text
+        assert (item["status"], item["calls"]) == ("implemented", 2), ended.text
         assert (
             "it goes on with the reviewed plan and 2 tests; the code of before are"
             in ended.stderr
@@ -206,7 +216,7 @@ class TestRestart:
         record(halfway, **answers)
         ended = halfway.run(*COMMAND, "--restart", "tests", "--json")
         item = item_of(ended.stdout)
-        assert (item["status"], item["calls"]) == ("implemented", 2), ended.text
+        assert (item["status"], item["calls"]) == ("implemented", 3), ended.text
         assert "it goes on with the reviewed plan; the tests and the code" in (
             ended.stderr
         )
@@ -284,7 +294,7 @@ class TestNote:
         note.write_text("Put the constant first.\n", "utf-8")
         ended = world.run(*COMMAND, "--note-file", str(note), "--json")
         item = item_of(ended.stdout)
-        assert (item["status"], item["calls"]) == ("implemented", 1), ended.text
+        assert (item["status"], item["calls"]) == ("implemented", 2), ended.text
         ((branch, after),) = branches(world.repo).items()
         assert after != before
         assert "return 1 + number" in git(world.repo, "show", f"{branch}:calc/op1.py")
@@ -319,7 +329,7 @@ def test_a_kill_loses_nothing_that_was_kept(halfway: World) -> None:
             running.finish()
     ended = halfway.run(*COMMAND, "--json")
     item = item_of(ended.stdout)
-    assert (item["status"], item["calls"]) == ("implemented", 1), ended.text
+    assert (item["status"], item["calls"]) == ("implemented", 2), ended.text
     assert halfway.leftovers() == []
 
 

@@ -19,7 +19,7 @@ _THIN = 12
 """Lines below the docstring up to which a function is a thin one."""
 _DEEPEST = 3
 _MOST = 8
-_SHORTEST = 4
+_SHORTEST = 3
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Types = dict[str, str]
@@ -56,7 +56,11 @@ def find_callees(
 class _Module:
     """The functions of a file, and what its names mean."""
 
-    def __init__(self, text: FileText, definitions: Sequence[Definition]) -> None:
+    def __init__(
+        self,
+        text: FileText,
+        definitions: Sequence[Definition],
+    ) -> None:
         self._functions: dict[int, _Function] = {}
         self._named: dict[str, Definition] = {}
         self._by_last: dict[str, list[Definition]] = {}
@@ -78,7 +82,10 @@ class _Module:
             same.append(definition)
         self._types = self._types_in(tree.body)
 
-    def called_by(self, definition: Definition) -> Iterator[Definition]:
+    def called_by(
+        self,
+        definition: Definition,
+    ) -> Iterator[Definition]:
         """Yield what a thin function uses, in the order of its lines."""
         node = self._functions.get(definition.line)
         if node is None or not _is_thin(node):
@@ -93,7 +100,11 @@ class _Module:
                 if found is not None:
                     yield found
 
-    def _meant(self, node: ast.AST, types: _Types) -> Definition | None:
+    def _meant(
+        self,
+        node: ast.AST,
+        types: _Types,
+    ) -> Definition | None:
         """Return what an expression names."""
         if isinstance(node, ast.Name):
             return self._named.get(node.id)
@@ -111,7 +122,10 @@ class _Module:
             return same[0]
         return None
 
-    def _types_in(self, body: Sequence[ast.stmt]) -> _Types:
+    def _types_in(
+        self,
+        body: Sequence[ast.stmt],
+    ) -> _Types:
         """Return the classes of which variables are made an instance."""
         types: _Types = {}
         for node in body:

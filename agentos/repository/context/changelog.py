@@ -41,7 +41,10 @@ def describe_changelog(
         yield "No change log was found."
 
 
-def _is_in_readme(path: str, files: BoundedFiles) -> bool:
+def _is_in_readme(
+    path: str,
+    files: BoundedFiles,
+) -> bool:
     if "/" in path or not path.casefold().startswith("readme"):
         return False
     return bool(find_section(path, files))
@@ -58,7 +61,10 @@ def find_changelog(paths: Sequence[str]) -> str:
     return ""
 
 
-def find_section(path: str, files: BoundedFiles) -> list[Range]:
+def find_section(
+    path: str,
+    files: BoundedFiles,
+) -> list[Range]:
     """Return the first lines of the section of a document that notes changes."""
     for definition in files.definitions(path):
         title = definition.name.strip(":*_ ").casefold()
@@ -69,7 +75,10 @@ def find_section(path: str, files: BoundedFiles) -> list[Range]:
     return []
 
 
-def _show(text: FileText, limit: int) -> str:
+def _show(
+    text: FileText,
+    limit: int,
+) -> str:
     size = count(len(text.lines), "line")
     name = show_name(text.path)
     head = f"#### `{name}` (how changes are noted; {size}{text.remark})"

@@ -13,7 +13,13 @@ from agentos.repository.look.asking import Range
 from agentos.repository.look.definitions import Definition
 from agentos.repository.look.masking import show_name
 from agentos.repository.look.searching import around
-from agentos.repository.look.showing import fit, merge, number_lines, size_of
+from agentos.repository.look.showing import (
+    fit,
+    merge,
+    number_lines,
+    number_within,
+    size_of,
+)
 from agentos.repository.look.texts import FileText
 from agentos.state.wording import count
 
@@ -21,6 +27,7 @@ _BODY_LINES = 160
 """Lines up to which a definition is shown as a whole."""
 _CALLED_LINES = 60
 _FOR_HEAD = 1_000
+_FOR_REMARKS = 400
 _BEGINNING = 60
 _NEAR_FRAME = 12
 _FEW_LINES = 24
@@ -33,14 +40,21 @@ _SHORTEST_TITLE = 4
 class Excerpt:
     """The lines of a file to show, and the definitions to list."""
 
-    def __init__(self, text: FileText) -> None:
+    def __init__(
+        self,
+        text: FileText,
+    ) -> None:
         self.text = text
         self.ranges: list[Range] = []
         self.listed: list[Definition] = []
         self.called: list[Definition] = []
         """What the shown functions call: shown, too, as far as there is room."""
 
-    def add(self, first: int, last: int) -> None:
+    def add(
+        self,
+        first: int,
+        last: int,
+    ) -> None:
         """Show some lines, as far as the file has them."""
         total = len(self.text.lines)
         if first > total:
@@ -50,7 +64,12 @@ class Excerpt:
         end = min(last, total)
         self.ranges.append((begin, end))
 
-    def render(self, head: str, limit: int, outline_limit: int) -> str:
+    def render(
+        self,
+        head: str,
+        limit: int,
+        outline_limit: int,
+    ) -> str:
         """Return everything below a heading, in at most so many characters."""
         lines = self.text.lines
         called = self._add_called(limit - _FOR_HEAD)
@@ -69,13 +88,21 @@ class Excerpt:
             if ranges == [(1, len(lines))]:
                 title = f"All of its {whole}:"
             rows.append(title)
-            rows += number_lines(lines, ranges)
+            room = limit - size_of(rows) - _FOR_REMARKS
+            numbered = number_within(lines, ranges, room)
+            rows += numbered.rows
+            if numbered.hidden:
+                missing = _name_ranges(numbered.hidden)
+                rows.append(f"Not shown: {missing}.")
             if called:
                 names = "`, `".join(called)
                 rows.append(f"Shown because it is called there: `{names}`.")
         return fit(rows, limit)
 
-    def _add_called(self, limit: int) -> list[str]:
+    def _add_called(
+        self,
+        limit: int,
+    ) -> list[str]:
         """Show what is called as far as it fits, and list the rest; return the names
         of what is shown.
         """
@@ -148,7 +175,8 @@ def _name_ranges(ranges: Sequence[Range]) -> str:
 
 
 def _outside(
-    definitions: Iterable[Definition], ranges: Sequence[Range]
+    definitions: Iterable[Definition],
+    ranges: Sequence[Range],
 ) -> Iterator[Definition]:
     """Yield the definitions whose line is not shown."""
     shown = _numbers(ranges)
@@ -157,7 +185,10 @@ def _outside(
             yield definition
 
 
-def _titled(definitions: Sequence[Definition], source: str) -> Iterator[Definition]:
+def _titled(
+    definitions: Sequence[Definition],
+    source: str,
+) -> Iterator[Definition]:
     """Yield the sections whose headings occur in a text, letter by letter."""
     for definition in definitions[:_MOST_TITLES]:
         title = definition.name.strip("`*_ ")
@@ -169,7 +200,9 @@ def _titled(definitions: Sequence[Definition], source: str) -> Iterator[Definiti
 
 
 def _add_body(
-    excerpt: Excerpt, definition: Definition, definitions: Sequence[Definition]
+    excerpt: Excerpt,
+    definition: Definition,
+    definitions: Sequence[Definition],
 ) -> None:
     """Show a definition; of a long one its beginning, and what is defined in it."""
     first = definition.first
@@ -208,7 +241,10 @@ def _add_frame(
     excerpt.add(before, after)
 
 
-def _function_of(frame: Frame, definitions: Iterable[Definition]) -> Definition | None:
+def _function_of(
+    frame: Frame,
+    definitions: Iterable[Definition],
+) -> Definition | None:
     """Return the function that a frame names, preferably the one with its line: the
     file may have changed since a traceback was printed.
     """
@@ -225,7 +261,9 @@ def _function_of(frame: Frame, definitions: Iterable[Definition]) -> Definition 
 
 
 def _find_lines(
-    text: FileText, searched: Iterable[str], ranges: Sequence[Range]
+    text: FileText,
+    searched: Iterable[str],
+    ranges: Sequence[Range],
 ) -> list[int]:
     """Return the first lines with each text, other than those shown anyway."""
     shown = _numbers(ranges)

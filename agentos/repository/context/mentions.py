@@ -55,12 +55,16 @@ class Mentions:
         self.by_path: dict[str, Mention] = {}
         self.defined: Names = []
         """The names whose definitions are shown, those of the title first."""
+        self.in_title: set[str] = set()
         self.unclear: dict[str, int] = {}
         """Names with too many definitions to show them all, and how many."""
         self.read = 0
         """Number of files that were read."""
 
-    def of(self, path: str) -> Mention:
+    def of(
+        self,
+        path: str,
+    ) -> Mention:
         """Return what a file has."""
         mention = self.by_path.get(path)
         if mention is not None:
@@ -96,7 +100,10 @@ def find_mentions(
     for name in names:
         if _choose_places(name, mentions, named):
             mentions.defined.append(name.name)
-    mentions.defined.sort(key=lambda name: not has_text(query.title, name))
+    for defined in mentions.defined:
+        if has_text(query.title, defined):
+            mentions.in_title.add(defined)
+    mentions.defined.sort(key=lambda name: name not in mentions.in_title)
     texts.add_to(mentions, mentions.defined)
     _find_headings(query, files, mentions)
     for path, frame in find_frames(query.frames, order):
@@ -105,7 +112,10 @@ def find_mentions(
     return mentions
 
 
-def has_text(source: str, wanted: str) -> bool:
+def has_text(
+    source: str,
+    wanted: str,
+) -> bool:
     """Tell whether a text has another as whole words: `--wait` is not in `--wait-for`."""
     start = source.find(wanted)
     while start >= 0:
@@ -128,12 +138,18 @@ class _Texts:
     taken.
     """
 
-    def __init__(self, texts: Sequence[str]) -> None:
+    def __init__(
+        self,
+        texts: Sequence[str],
+    ) -> None:
         self._heads = {text: _head(text) for text in texts}
         self._whole: dict[str, Names] = {}
         self._begun: dict[str, Names] = {}
 
-    def look_in(self, text: FileText) -> None:
+    def look_in(
+        self,
+        text: FileText,
+    ) -> None:
         """Remember which of the texts a file has."""
         for wanted, head in self._heads.items():
             source = text.source
@@ -146,7 +162,11 @@ class _Texts:
             whole = self._whole.setdefault(wanted, [])
             whole.append(text.path)
 
-    def add_to(self, mentions: Mentions, names: Collection[str]) -> None:
+    def add_to(
+        self,
+        mentions: Mentions,
+        names: Collection[str],
+    ) -> None:
         """Add those that few files have, but no names whose definitions are shown."""
         for wanted, head in self._heads.items():
             if wanted in names:
@@ -208,7 +228,11 @@ def _choose_places(
     return bool(places)
 
 
-def _find_headings(query: Query, files: BoundedFiles, mentions: Mentions) -> None:
+def _find_headings(
+    query: Query,
+    files: BoundedFiles,
+    mentions: Mentions,
+) -> None:
     """Add the sections whose headings are quoted."""
     quoted = (*query.texts, *query.names)
     wanted = set(map(_plain_title, quoted))
@@ -229,7 +253,10 @@ def _find_headings(query: Query, files: BoundedFiles, mentions: Mentions) -> Non
                 mention.definitions.append(heading)
 
 
-def _has_title(text: FileText, wanted: Collection[str]) -> bool:
+def _has_title(
+    text: FileText,
+    wanted: Collection[str],
+) -> bool:
     titles = map(_plain_title, text.lines)
     return any(title in wanted for title in titles)
 

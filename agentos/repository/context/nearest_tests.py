@@ -40,7 +40,11 @@ def find_nearest_tests(
     return found
 
 
-def show_head(path: str, files: BoundedFiles, limit: int) -> Iterator[str]:
+def show_head(
+    path: str,
+    files: BoundedFiles,
+    limit: int,
+) -> Iterator[str]:
     """Yield the beginning of a file of tests: what it imports, prepares and shares."""
     text = files.read(path)
     if text is None:
@@ -57,7 +61,10 @@ def show_head(path: str, files: BoundedFiles, limit: int) -> Iterator[str]:
     yield fit([head, "", *rows], limit)
 
 
-def largest_test_file(paths: Iterable[str], files: BoundedFiles) -> str:
+def largest_test_file(
+    paths: Iterable[str],
+    files: BoundedFiles,
+) -> str:
     """Return the file with the most text among the tests, empty if there is none."""
     sizes = []
     for path in paths:
@@ -69,7 +76,11 @@ def largest_test_file(paths: Iterable[str], files: BoundedFiles) -> str:
     return min(sizes)[1] if sizes else ""
 
 
-def _best(tests: Sequence[str], name: str, files: BoundedFiles) -> str:
+def _best(
+    tests: Sequence[str],
+    name: str,
+    files: BoundedFiles,
+) -> str:
     """Return the file of tests that mentions a name most; its path counts, too."""
     _, _, last = name.rpartition(".")
     word = re.compile(rf"(?<!\w){re.escape(last)}(?!\w)")
@@ -91,7 +102,10 @@ def _best(tests: Sequence[str], name: str, files: BoundedFiles) -> str:
     return best
 
 
-def _line_before_tests(text: FileText, files: BoundedFiles) -> int:
+def _line_before_tests(
+    text: FileText,
+    files: BoundedFiles,
+) -> int:
     """Return the last line above the first test."""
     last = min(len(text.lines), _HEAD_LINES)
     for definition in files.definitions(text.path):

@@ -35,7 +35,12 @@ _Judge = Callable[[Place], bool]
 class WantedName:
     """A name that an issue has, and the places where it is defined."""
 
-    def __init__(self, name: str, *, is_guess: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        is_guess: bool = False,
+    ) -> None:
         self.name = name
         self.is_guess = is_guess
         _, _, self._last = name.rpartition(".")
@@ -60,13 +65,20 @@ class WantedName:
             return False
         return bool(self._places) or looks_like_code(self._last)
 
-    def is_in(self, text: FileText) -> bool:
+    def is_in(
+        self,
+        text: FileText,
+    ) -> bool:
         """Tell whether a file has the last part of the name as a word."""
         if self._last not in text.source:
             return False
         return self._word.search(text.source) is not None
 
-    def look_in(self, text: FileText, files: BoundedFiles) -> None:
+    def look_in(
+        self,
+        text: FileText,
+        files: BoundedFiles,
+    ) -> None:
         """Remember the definitions of a file that have the name, or its last parts; a
         document has none.
         """
@@ -85,7 +97,10 @@ class WantedName:
             if found:
                 return
 
-    def choose(self, named: Collection[str]) -> list[Place]:
+    def choose(
+        self,
+        named: Collection[str],
+    ) -> list[Place]:
         """Return the places that are meant, preferably in files that the issue names."""
         if not self._places:
             return []
@@ -104,7 +119,10 @@ class WantedName:
             places = better or places
         return places
 
-    def is_clear(self, places: Collection[Place]) -> bool:
+    def is_clear(
+        self,
+        places: Collection[Place],
+    ) -> bool:
         """Tell whether so few places are meant that each may be shown; overloads are
         one.
         """

@@ -90,7 +90,10 @@ class Query:
     """What the text is: an issue, a brief or a design."""
 
 
-def read_query(source: str, called: str) -> Query:
+def read_query(
+    source: str,
+    called: str,
+) -> Query:
     """Read the beginning of a text, in linear time."""
     text = source[:_LONGEST]
     code = list(_code_of(text))
@@ -131,7 +134,10 @@ def name_words(path: str) -> dict[str, str]:
     return words
 
 
-def _first(found: Iterable[Thing], most: int) -> tuple[Thing, ...]:
+def _first(
+    found: Iterable[Thing],
+    most: int,
+) -> tuple[Thing, ...]:
     """Return the first things, each once."""
     distinct = dict.fromkeys(found)
     return tuple(distinct)[:most]
@@ -179,7 +185,10 @@ def _is_path(token: str) -> bool:
     return bool(_FILE_END.search(token))
 
 
-def _names(text: str, code: Iterable[str]) -> Iterator[str]:
+def _names(
+    text: str,
+    code: Iterable[str],
+) -> Iterator[str]:
     """Yield what is written as code, then what looks like code."""
     called = []
     for part in code:
@@ -239,7 +248,11 @@ def _frames(text: str) -> Iterator[Frame]:
             yield _frame(path, place[1])
 
 
-def _frame(path: str, line: str, symbol: str = "") -> Frame:
+def _frame(
+    path: str,
+    line: str,
+    symbol: str = "",
+) -> Frame:
     with_slashes = path.replace("\\", "/")
     number = int(line)
     return Frame(with_slashes, number, symbol)
@@ -255,7 +268,10 @@ def _raised(text: str) -> Iterator[str]:
             yield message.strip()
 
 
-def _texts(text: str, code: Iterable[str]) -> Iterator[str]:
+def _texts(
+    text: str,
+    code: Iterable[str],
+) -> Iterator[str]:
     yield from _raised(text)
     yield from _OPTION.findall(text)
     yield from _VARIABLE.findall(text)

@@ -24,6 +24,7 @@ _COMMON_SHARE = 0.25
 _ENOUGH_NAMES = 4
 _FRAME_SCORE = 20.0
 _TESTS_SCORE = 6.0
+_TITLE_SCORE = 10.0
 _MODULE_SCORE = 30.0
 _LONGEST_SHOWN = 60
 _ENOUGH = 1.0
@@ -116,7 +117,10 @@ def rank(
     return Ranking(tuple(chosen), mentions, tuple(tests))
 
 
-def _choose(name: str, *kinds: _Found) -> FileChoice:
+def _choose(
+    name: str,
+    *kinds: _Found,
+) -> FileChoice:
     """Add up the evidence for a file; the first reason is shown."""
     score = 0.0
     reason = ""
@@ -133,7 +137,10 @@ def _best_first(choice: FileChoice) -> tuple[float, str]:
     return -choice.score, choice.name
 
 
-def _find_named(names: _Names, query: Query) -> _Found:
+def _find_named(
+    names: _Names,
+    query: Query,
+) -> _Found:
     """Return the files that match a path of the issue, in full or by its end."""
     by_base: dict[str, list[str]] = {}
     for name in names:
@@ -169,7 +176,10 @@ def _find_named(names: _Names, query: Query) -> _Found:
     return found
 
 
-def _match(path: str, candidates: _Names) -> _Names:
+def _match(
+    path: str,
+    candidates: _Names,
+) -> _Names:
     """Return the file with exactly this path, or else those whose path ends with it."""
     if path in candidates:
         return [path]
@@ -177,7 +187,10 @@ def _match(path: str, candidates: _Names) -> _Names:
     return [name for name in candidates if name.endswith(end)]
 
 
-def _documents(title: str, names: _Names) -> _Names:
+def _documents(
+    title: str,
+    names: _Names,
+) -> _Names:
     matches = []
     for name in names:
         stem, _, _ = name.partition(".")
@@ -186,7 +199,10 @@ def _documents(title: str, names: _Names) -> _Names:
     return matches
 
 
-def _find_in_folders(names: _Names, query: Query) -> _Found:
+def _find_in_folders(
+    names: _Names,
+    query: Query,
+) -> _Found:
     found: _Found = {}
     for path in query.paths:
         if "." in base_name(path):
@@ -201,7 +217,10 @@ def _find_in_folders(names: _Names, query: Query) -> _Found:
     return found
 
 
-def _find_similar(names: _Names, query: Query) -> _Found:
+def _find_similar(
+    names: _Names,
+    query: Query,
+) -> _Found:
     """Return the files whose path has words of the issue.
 
     The fewer files have a word, the more it counts.
@@ -254,7 +273,8 @@ def _common_from(total: int) -> float:
 
 
 def _shared_words(
-    names: _Names, wanted: Container[str]
+    names: _Names,
+    wanted: Container[str],
 ) -> Iterator[tuple[str, _Words]]:
     """Yield each path with its words that are wanted."""
     of_folders: dict[str, _Words] = {}
@@ -269,7 +289,10 @@ def _shared_words(
         yield name, words
 
 
-def _wanted_words(path: str, wanted: Container[str]) -> _Words:
+def _wanted_words(
+    path: str,
+    wanted: Container[str],
+) -> _Words:
     words = name_words(path)
     return {stem: word for stem, word in words.items() if stem in wanted}
 
@@ -286,12 +309,20 @@ def _find_by_mentions(mentions: Mentions) -> _Found:
     for name, mention in mentions.by_path.items():
         used = [each for each in mention.used if used_in[each] <= common]
         evidence = _judge(name, mention, used)
+        is_titled = any(each in mentions.in_title for each in mention.defined)
+        if is_titled:
+            score = evidence.score + _TITLE_SCORE
+            evidence = replace(evidence, score=score)
         if evidence.reason:
             found[name] = evidence
     return found
 
 
-def _judge(name: str, mention: Mention, used: _Names) -> _Evidence:
+def _judge(
+    name: str,
+    mention: Mention,
+    used: _Names,
+) -> _Evidence:
     defined = mention.defined
     texts = mention.texts
     reason = ""

@@ -80,7 +80,10 @@ def select_context(
 class _Page:
     """Markdown of limited size, written part by part."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(
+        self,
+        limit: int,
+    ) -> None:
         self._limit = limit
         self._parts: list[str] = []
         self.used = 0
@@ -95,7 +98,10 @@ class _Page:
         """The whole page."""
         return _BETWEEN.join(self._parts)
 
-    def add(self, text: str) -> bool:
+    def add(
+        self,
+        text: str,
+    ) -> bool:
         """Add a text if all of it fits."""
         # Two harmless texts may form a credential together, so the whole is checked.
         shown = withhold_masked(text)
@@ -105,7 +111,12 @@ class _Page:
         self.used += len(shown) + len(_BETWEEN)
         return True
 
-    def add_part(self, title: str, entries: Iterable[str], room: int) -> int:
+    def add_part(
+        self,
+        title: str,
+        entries: Iterable[str],
+        room: int,
+    ) -> int:
         """Add the entries that fit under a heading; return their number."""
         added = 0
         left = min(room, self.left)
@@ -175,12 +186,17 @@ class _Selection:
         size = round(len(self._page.text) / 1000)
         return RepositoryContext(self._page.text, f"{explanation}; {size} kB")
 
-    def _room(self, wanted: int) -> int:
+    def _room(
+        self,
+        wanted: int,
+    ) -> int:
         """Return the size of a part, less if the whole page is to be small."""
         return min(wanted, wanted * self._limit // LIMIT * _FIXED)
 
     def _divide(
-        self, choices: Iterable[FileChoice], mentions: Mentions
+        self,
+        choices: Iterable[FileChoice],
+        mentions: Mentions,
     ) -> tuple[list[FileChoice], list[FileChoice]]:
         """Return the files that are shown by their lines, and those to be listed."""
         detailed = []
@@ -194,7 +210,11 @@ class _Selection:
                 others.append(choice)
         return detailed, others
 
-    def _add_overview(self, in_detail: set[str], shown: set[str]) -> None:
+    def _add_overview(
+        self,
+        in_detail: set[str],
+        shown: set[str],
+    ) -> None:
         page = self._page
         room = self._room(_MAP)
         note = _ONE_COMMIT if self._has_one_commit else ""
@@ -210,7 +230,11 @@ class _Selection:
         building = describe_building(self._paths, self._files, in_detail)
         page.add_part("How it is built and tested", building, self._room(_BUILDING))
 
-    def _add_conventions(self, in_detail: set[str], tests: Sequence[str]) -> None:
+    def _add_conventions(
+        self,
+        in_detail: set[str],
+        tests: Sequence[str],
+    ) -> None:
         room = self._room(_CONVENTIONS)
         conventions = describe_conventions(
             self._paths,
@@ -227,7 +251,10 @@ class _Selection:
             self._page.add_part(title, head, room)
 
     def _add_detailed(
-        self, choices: Sequence[FileChoice], mentions: Mentions, reserved: int
+        self,
+        choices: Sequence[FileChoice],
+        mentions: Mentions,
+        reserved: int,
     ) -> int:
         """Add the lines of files; return the number of files."""
         ordinary = self._limit // _ORDINARY_SHARE
@@ -272,7 +299,10 @@ class _Selection:
         )
         return excerpt.render(head, room, outline)
 
-    def _list(self, choices: Iterable[FileChoice]) -> list[str]:
+    def _list(
+        self,
+        choices: Iterable[FileChoice],
+    ) -> list[str]:
         rows = []
         for choice in choices:
             names = list_names(choice.name, self._files)
@@ -285,7 +315,11 @@ class _Selection:
             return []
         return [fit(rows, self._room(_OTHERS) - _LEAST_ROOM)]
 
-    def _add_remark(self, mentions: Mentions, unwritten: int) -> None:
+    def _add_remark(
+        self,
+        mentions: Mentions,
+        unwritten: int,
+    ) -> None:
         """Say what is not shown."""
         parts = []
         if unwritten:

@@ -62,7 +62,11 @@ class _Hits:
         return rows
 
 
-def search(files: RecordedFiles, look: Look, room: int) -> Rows:
+def search(
+    files: RecordedFiles,
+    look: Look,
+    room: int,
+) -> Rows:
     """Return the hits, below a row with their number."""
     text = look.target
     if look.is_quoted:
@@ -95,7 +99,12 @@ def around(numbers: Iterable[int]) -> list[Range]:
     return merge(ranges)
 
 
-def _search_in(files: RecordedFiles, text: str, place: str, room: int) -> Rows:
+def _search_in(
+    files: RecordedFiles,
+    text: str,
+    place: str,
+    room: int,
+) -> Rows:
     paths = list(files.paths)
     if place:
         paths = files.below(place)
@@ -128,7 +137,11 @@ def _search_in(files: RecordedFiles, text: str, place: str, room: int) -> Rows:
     return [head, *rows, *last]
 
 
-def _show(found: Sequence[_Hits], more: Mapping[str, int], room: int) -> Rows:
+def _show(
+    found: Sequence[_Hits],
+    more: Mapping[str, int],
+    room: int,
+) -> Rows:
     """Return the hits in context; if that is too long, the first ones so, the next as
     single lines, and of the others how many there are in each file.
     """
@@ -161,7 +174,10 @@ def _show(found: Sequence[_Hits], more: Mapping[str, int], room: int) -> Rows:
     return rows
 
 
-def _in_context(found: Iterable[_Hits], room: float) -> Rows | None:
+def _in_context(
+    found: Iterable[_Hits],
+    room: float,
+) -> Rows | None:
     """Return hits with the lines around them, None if that is too long."""
     rows: Rows = []
     for hits in found:
@@ -176,7 +192,10 @@ def _code_first(hits: _Hits) -> tuple[bool, bool]:
     return is_document(path), is_test_file(path)
 
 
-def _divide(found: Iterable[_Hits], number: int) -> tuple[list[_Hits], list[_Hits]]:
+def _divide(
+    found: Iterable[_Hits],
+    number: int,
+) -> tuple[list[_Hits], list[_Hits]]:
     """Return the first hits, and the others."""
     left = number
     first = []
@@ -200,7 +219,10 @@ def _count_by_file(numbers: Mapping[str, int]) -> str:
     return f"not shown, {count(total, 'more hit')}: {listed}"
 
 
-def _numbers(file: FileText, wanted: str) -> list[int]:
+def _numbers(
+    file: FileText,
+    wanted: str,
+) -> list[int]:
     """Return the numbers of the lines with a text, not counting withheld ones."""
     whole = file.source.casefold()
     if wanted not in whole:

@@ -22,7 +22,10 @@ class Numbered:
     hidden: list[Range]
 
 
-def number_lines(lines: Sequence[str], ranges: Iterable[Range]) -> list[str]:
+def number_lines(
+    lines: Sequence[str],
+    ranges: Iterable[Range],
+) -> list[str]:
     """Return the lines of some ranges with their numbers, and a mark at each gap.
 
     The number and a bar stand before every line, so that no line of a file can be
@@ -66,7 +69,10 @@ def number_within(
     return Numbered(kept[1:], shown, hidden)
 
 
-def share_room(sizes: Sequence[int], room: int) -> list[int]:
+def share_room(
+    sizes: Sequence[int],
+    room: int,
+) -> list[int]:
     """Divide some room: what needs less than an equal part leaves the rest to others."""
     shares = [0] * len(sizes)
     left = room
@@ -80,7 +86,10 @@ def share_room(sizes: Sequence[int], room: int) -> list[int]:
     return shares
 
 
-def count_fitting(rows: Iterable[str], room: float) -> int:
+def count_fitting(
+    rows: Iterable[str],
+    room: float,
+) -> int:
     """Return how many of the first rows fit."""
     left = room
     fitting = 0
@@ -103,7 +112,10 @@ def name_ranges(ranges: Iterable[Range]) -> str:
     return ", ".join(shown)
 
 
-def _number(number: int, line: str) -> str:
+def _number(
+    number: int,
+    line: str,
+) -> str:
     short = shorten(line)
     return f"{number:5}| {short}"
 
@@ -133,7 +145,10 @@ def merge(ranges: Iterable[Range]) -> list[Range]:
     return merged
 
 
-def fit(rows: Sequence[str], limit: int) -> str:
+def fit(
+    rows: Sequence[str],
+    limit: int,
+) -> str:
     """Return whole rows of at most `limit` characters, and say how many are missing."""
     text = "\n".join(rows)
     if len(text) <= limit:

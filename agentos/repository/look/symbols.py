@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import filterfalse, repeat
 
 from agentos.repository.look.asking import Range, show_line
 from agentos.repository.look.definitions import Definition, find_definitions
 from agentos.repository.look.naming import (
     SPECIAL,
+    Name,
     definitions_of,
     first_rows,
     is_special,
@@ -42,34 +42,67 @@ Rows = list[str]
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A definition; in a stub, all overloads of it."""
+    """A definition with the name."""
 
     file: FileText
-    definitions: Sequence[Definition]
+    definition: Definition
+
+    @property
+    def path(self) -> str:
+        return self.file.path
+
+    @property
+    def is_entry(self) -> bool:
+        return self.definition.is_entry
+
+    @property
+    def owner(self) -> str:
+        """The class or function that it is in; empty at the top level."""
+        around, _, _ = self.definition.name.rpartition(".")
+        return around.rpartition(".")[2]
+
+
+class _Block:
+    """A definition to show, or all that a stub has with the name."""
+
+    def __init__(self, file: FileText) -> None:
+        self.file = file
+        self._names: dict[str, None] = {}
+        self._ranges: list[Range] = []
+
+    def add(self, definition: Definition) -> None:
+        """Show a definition, too."""
+        name = show_line(definition.name)
+        self._names[name] = None
+        place = (definition.first, definition.last)
+        self._ranges.append(place)
 
     @property
     def ranges(self) -> list[Range]:
         """Its lines."""
-        return merge((each.first, each.last) for each in self.definitions)
+        return merge(self._ranges)
 
     @property
     def head(self) -> str:
         """Say where it is."""
-        names = dict.fromkeys(each.name for each in self.definitions)
-        name = ", ".join(map(show_line, names))
+        name = ", ".join(self._names)
         path = show_line(self.file.path)
-        kind = " (a stub)" if is_stub(self.file.path) else ""
+        kind = ""
+        if is_stub(self.file.path):
+            kind = " (a stub)"
         lines = name_ranges(self.ranges)
         return f"{name} in {path}{kind}, lines {lines}:{self.file.remark}"
 
     @property
     def size(self) -> int:
         """The room that it takes, about."""
-        size = 0
+        size = len(self.head)
         for first, last in self.ranges:
             lines = self.file.lines[first - 1 : last]
-            size += sum(map(len, lines)) + _WIDTH * len(lines)
-        return len(self.head) + size + _FOR_RANGE * (len(self.ranges) + 2)
+            size += sum(map(len, lines))
+            size += _WIDTH * len(lines)
+            size += _FOR_RANGE
+        return size + 2 * _FOR_RANGE
 
 
 def find_symbol(
@@ -81,56 +114,73 @@ def find_symbol(
     """Return the lines of each definition of a name, then where it is used."""
     name = read_name(target)
     scan = Scan(files, files.paths)
-    found: list[tuple[FileText, Definition]] = []
+    found = _find(scan, name)
+    blocks = _arrange(found)
+    in_stubs = sum(is_stub(each.path) for each in found)
+    total = count(len(found) - in_stubs, "definition")
+    head = f"{total} of {show_line(target)} in {scan}"
+    if in_stubs:
+        head += f", and {in_stubs} in stubs"
+    if len(blocks) > _MOST_DEFINITIONS:
+        head += f"; the first {_MOST_DEFINITIONS} are shown"
+    uses = _show_uses(files, found, name)
+    reserved = min(size_of(uses), int(room * _USES_SHARE))
+    shown = blocks[:_MOST_DEFINITIONS]
+    sizes = [block.size for block in shown]
+    shares = share_room(sizes, room - reserved - len(head))
+    rows = [head]
+    for block, share in zip(shown, shares, strict=True):
+        rows.append(block.head)
+        left = share - len(block.head)
+        rows += passages.show(block.file, block.ranges, left)
+    return rows + uses
+
+
+def _find(scan: Scan, name: Name) -> list[_Found]:
+    """Return the definitions; an entry of a table counts only where nothing else has
+    the name.
+    """
+    found = []
     for file in scan:
         if not name.word.search(file.source):
             continue
         definitions = find_definitions(file.path, file.source)
-        matching = definitions_of(file.path, definitions, name.whole)
-        found += zip(repeat(file), matching, strict=False)
-    # An entry of a table counts only where nothing else has the name.
-    others = list(filterfalse(_is_entry, found))
-    found = others or found
-    sources = [pair for pair in found if not is_stub(pair[0].path)]
-    total = count(len(sources), "definition")
-    head = f"{total} of {show_line(target)} in {scan}"
-    if len(sources) < len(found):
-        head += f", and {len(found) - len(sources)} in stubs"
-    groups = _group(found)
-    if len(groups) > _MOST_DEFINITIONS:
-        head += f"; the first {_MOST_DEFINITIONS} are shown"
-    last = _show_uses(files, found, target)
-    reserved = min(size_of(last), int(room * _USES_SHARE))
-    rows = [head]
-    shown = groups[:_MOST_DEFINITIONS]
-    sizes = [group.size for group in shown]
-    shares = share_room(sizes, room - reserved - len(head))
-    for group, share in zip(shown, shares, strict=True):
-        rows.append(group.head)
-        left = share - len(group.head)
-        rows += passages.show(group.file, group.ranges, left)
-    return rows + last
+        for definition in definitions_of(file.path, definitions, name.whole):
+            each = _Found(file, definition)
+            found.append(each)
+    others = [each for each in found if not each.is_entry]
+    return others or found
+
+
+def _arrange(found: Iterable[_Found]) -> list[_Block]:
+    """Return sources before tests, and those before stubs."""
+    sources = []
+    tests = []
+    stubs: dict[str, _Block] = {}
+    for each in found:
+        block = _Block(each.file)
+        if is_stub(each.path):
+            block = stubs.setdefault(each.path, block)
+        elif is_test_file(each.path):
+            tests.append(block)
+        else:
+            sources.append(block)
+        block.add(each.definition)
+    return [*sources, *tests, *stubs.values()]
 
 
 def _show_uses(
-    files: RecordedFiles, found: Sequence[tuple[FileText, Definition]], target: str
+    files: RecordedFiles,
+    found: Sequence[_Found],
+    name: Name,
 ) -> Rows:
-    name = read_name(target)
-    owners = set()
-    inner = 0
-    paths = set()
-    places = set()
-    for file, definition in found:
-        before, dot, _ = definition.name.rpartition(".")
-        if dot:
-            inner += 1
-            owners.add(before.rpartition(".")[2])
-        paths.add(file.path)
-        places.add((file.path, definition.line))
-    if inner < len(found):
+    owners = {each.owner for each in found}
+    if "" in owners:
         owners = set()
-    elif not found and name.owner:
+    if not found and name.owner:
         owners = {name.owner}
+    paths = {each.path for each in found}
+    places = {(each.path, each.definition.line) for each in found}
     uses = Uses(name, owners, paths)
     for file in Scan(files, files.paths):
         if name.word.search(file.source):
@@ -146,25 +196,3 @@ def _show_uses(
     if is_special(name):
         rows.append(SPECIAL)
     return rows
-
-
-def _is_entry(found: tuple[FileText, Definition]) -> bool:
-    _, definition = found
-    return definition.is_entry
-
-
-def _group(found: Iterable[tuple[FileText, Definition]]) -> list[_Found]:
-    """Return sources before tests and stubs, and all that a stub has as one."""
-    groups = []
-    in_stubs: dict[str, list[Definition]] = {}
-    texts = {}
-    for file, definition in found:
-        if is_stub(file.path):
-            texts[file.path] = file
-            in_stubs.setdefault(file.path, []).append(definition)
-        else:
-            groups.append(_Found(file, (definition,)))
-    groups.sort(key=lambda group: is_test_file(group.file.path))
-    for path, definitions in in_stubs.items():
-        groups.append(_Found(texts[path], definitions))
-    return groups

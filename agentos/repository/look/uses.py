@@ -22,7 +22,12 @@ Places = Container[tuple[str, int]]
 class Uses:
     """The lines that use a name; only counted are those that may mean something else."""
 
-    def __init__(self, name: Name, owners: Iterable[str], paths: Iterable[str]) -> None:
+    def __init__(
+        self,
+        name: Name,
+        owners: Iterable[str],
+        paths: Iterable[str],
+    ) -> None:
         self.tested = 0
         self._name = name
         self._use = name.word
@@ -44,7 +49,11 @@ class Uses:
             re.MULTILINE,
         )
 
-    def look_in(self, file: FileText, definitions: Places) -> None:
+    def look_in(
+        self,
+        file: FileText,
+        definitions: Places,
+    ) -> None:
         """Remember the lines of a file, other than those of definitions."""
         numbers = []
         for number, line in enumerate(file.lines, 1):
@@ -70,7 +79,11 @@ class Uses:
             else:
                 self._add(file, number)
 
-    def _add(self, file: FileText, number: int) -> None:
+    def _add(
+        self,
+        file: FileText,
+        number: int,
+    ) -> None:
         line = file.lines[number - 1]
         row = show_use(file.path, number, line)
         is_settings = file.path.casefold().endswith(_SETTINGS)
@@ -102,7 +115,11 @@ class Uses:
         return [f"only counted: {listed}"]
 
 
-def show_use(path: str, number: int, line: str) -> str:
+def show_use(
+    path: str,
+    number: int,
+    line: str,
+) -> str:
     """Return a row with the place of a line."""
     stripped = line.strip()
     shown = shorten(stripped)
