@@ -6,6 +6,7 @@ made. So a model that is shown the present files sends again only what was refus
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -99,7 +100,7 @@ def _edit(applied: Applied, change: EditedFile, before: str | None) -> None:
     if edited.refused:
         _refuse(applied, change, edited.refused, edited.applicable)
         return
-    elided = find_elided_edit(path, present, change.edits)
+    elided = find_elided_edit(path, present, edited.text, change.edits)
     elision = find_elision(path, present, edited.text)
     if elided or elision:
         line = elided.line if elided else change.line
@@ -108,8 +109,30 @@ def _edit(applied: Applied, change: EditedFile, before: str | None) -> None:
             f"`{path}`: Line {line}: the edit leaves a line `{shown}`; {WRITTEN_OUT}"
         )
         return
+    if edited.notes and _is_broken(path, present, edited.text):
+        listed = "; ".join(edited.notes[:_MAX_LISTED])
+        applied.slips.append(
+            f"Line {change.line}: the edit of `{path}` leaves no valid Python ({listed});"
+            " write both parts with the indentation of the file"
+        )
+        return
     applied.notes += [f"{path}: {note}" for note in edited.notes]
     applied.files[path] = edited.text
+
+
+def _is_broken(path: str, before: str, after: str) -> bool:
+    """Tell whether a Python module could be parsed before an edit and no longer can."""
+    if not path.endswith((".py", ".pyi")):
+        return False
+    return _is_python(before) and not _is_python(after)
+
+
+def _is_python(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
 
 
 def _refuse(

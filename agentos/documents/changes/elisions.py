@@ -28,6 +28,7 @@ _UNCHANGED = re.compile(
     r"|goes here))?\W*|unchanged|omitted|snip",
     re.IGNORECASE,
 )
+_PYTHON = (".py", ".pyi")
 _DATA = (".yaml", ".yml", ".diff", ".patch", ".out", ".snap", ".csv", ".log")
 
 
@@ -80,14 +81,18 @@ def find_elision(path: str, before: str, after: str) -> str:
         bare = row.strip()
         if bare not in known and bare not in _DOTS and is_remark(bare):
             return bare[:100]
-    if path.endswith((".py", ".pyi")):
+    if path.endswith(_PYTHON):
         return _find_dots_in_python(before, after)
     return ""
 
 
-def find_elided_edit(path: str, before: str, edits: Sequence[Edit]) -> Edit | None:
+def find_elided_edit(
+    path: str, before: str, after: str, edits: Sequence[Edit]
+) -> Edit | None:
     """Return an edit whose replacement has dots for lines that the SEARCH has."""
-    if path.endswith((".py", ".pyi", *_DATA)):
+    if path.endswith(_DATA):
+        return None
+    if path.endswith(_PYTHON) and not _has_dots_in_text(before, after):
         return None
     known = {row.strip() for row in before.split("\n")}
     for edit in edits:
@@ -95,10 +100,14 @@ def find_elided_edit(path: str, before: str, edits: Sequence[Edit]) -> Edit | No
         if _DOTS.isdisjoint(new):
             continue
         old = {row.strip() for row in edit.search.split("\n")}
-        is_lossy = not old.issubset(new) or not is_prose(path)
+        is_lossy = not old.issubset(new) or not _may_hold_dots(path)
         if is_lossy and not _DOTS.intersection(new).issubset(known):
             return edit
     return None
+
+
+def _may_hold_dots(path: str) -> bool:
+    return is_prose(path) or path.endswith(_PYTHON)
 
 
 def _may_elide(text: str) -> bool:
@@ -111,18 +120,42 @@ def _may_elide(text: str) -> bool:
 
 def _find_dots_in_python(before: str, after: str) -> str:
     """Return dots that stand beside other statements, more often than before."""
-    if _count_dots(after) > _count_dots(before):
+    if "\n" not in after or "..." not in after:
+        return ""
+    if _count_rows(after) <= _count_rows(before):
+        return ""
+    now = _count_dots(after)
+    if now is None or now > (_count_dots(before) or 0):
         return "..."
     return ""
 
 
-def _count_dots(text: str) -> int:
-    if "\n" not in text or "..." not in text:
-        return 0
+def _has_dots_in_text(before: str, after: str) -> bool:
+    """Tell whether strings have got lines of dots alone."""
+    if _count_rows(after) <= _count_rows(before):
+        return False
+    return _count_text_rows(after) > _count_text_rows(before)
+
+
+def _count_text_rows(text: str) -> int:
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return 0
+        return _count_rows(text)
+    statements = sum(_is_dots(node) for node in ast.walk(tree))
+    return _count_rows(text) - statements
+
+
+def _count_rows(text: str) -> int:
+    return sum(row.strip() == "..." for row in text.split("\n"))
+
+
+def _count_dots(text: str) -> int | None:
+    """Count the dots beside other statements, None if the text is no Python."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
     count = 0
     for node in ast.walk(tree):
         for name in ("body", "orelse", "finalbody"):
@@ -141,15 +174,15 @@ def _count_beside(body: list[ast.stmt]) -> int:
     return len(dots)
 
 
-def _is_dots(statement: ast.stmt) -> bool:
+def _is_dots(statement: ast.AST) -> bool:
     return _constant(statement) is ...
 
 
-def _is_text(statement: ast.stmt) -> bool:
+def _is_text(statement: ast.AST) -> bool:
     return isinstance(_constant(statement), str)
 
 
-def _constant(statement: ast.stmt) -> object:
+def _constant(statement: ast.AST) -> object:
     if not isinstance(statement, ast.Expr):
         return None
     if not isinstance(statement.value, ast.Constant):

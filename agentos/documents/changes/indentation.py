@@ -20,6 +20,7 @@ from agentos.documents.changes.model import Rows
 
 _MAX_ALIGNED = 500
 _MAX_DEPTH = 16
+_STEP = 4
 _UNITS = ("\t", "  ", "    ", "        ")
 
 
@@ -76,35 +77,58 @@ def _shift(
     search: Rows, found: Rows, replace: Rows, kept: Mapping[int, str]
 ) -> list[str]:
     shift = find_shift(search, found) or Shift()
-    searched = _least_indent(search)
-    replaced = _least_indent(replace)
-    if shift.added and replaced == shift.added + searched:
-        # Only the SEARCH lost its indentation: one level deeper than the lines that it
-        # replaces, the replacement could not stand there.
+    if shift.added and _is_of_file(found, replace):
         return list(replace)
-    if shift.removed and replaced + shift.removed == searched:
+    if shift.removed and _least_indent(replace) == _least_indent(found):
         raise Unclear(_first_line(replace))
     rows = []
+    above = ""
     for number, row in enumerate(replace):
         if not row.strip():
             rows.append("")
             continue
-        if not row.startswith(shift.removed) and number not in kept:
+        moved = shift.added + row.removeprefix(shift.removed)
+        is_new = number not in kept
+        if is_new and not row.startswith(shift.removed):
             raise Unclear(row)
-        rows.append(shift.added + row.removeprefix(shift.removed))
+        if is_new and not _may_follow(above, moved, found):
+            raise Unclear(row)
+        above = moved
+        rows.append(moved)
     return rows
+
+
+def _may_follow(above: str, row: str, found: Rows) -> bool:
+    """Tell whether a row may be meant to stand below another one in the file."""
+    step = len(indent_of(row)) - len(indent_of(above))
+    if not above or step <= 0 or "\t" in indent_of(row):
+        return True
+    if above.endswith((":", "{")) and step > _STEP:
+        return False
+    by_four = all(len(indent_of(one)) % _STEP == 0 for one in found if one.strip())
+    return not by_four or 2 * step != _STEP
+
+
+def _is_of_file(found: Rows, replace: Rows) -> bool:
+    """Tell whether only the SEARCH lost its indentation, and the replacement did not."""
+    if not any(map(str.strip, replace)):
+        return False
+    # One level deeper than what it replaces, it could not stand there.
+    return len(_least_indent(replace)) >= len(_least_indent(found))
 
 
 def _map(
     search: Rows, found: Rows, replace: Rows, kept: Mapping[int, str]
 ) -> list[str]:
     indents = _Indents(search, found)
+    later = {row.strip() for row in search[1:]}
     rows = []
     is_first = True
     for number, row in enumerate(replace):
         if not row.strip() or number in kept:
             rows.append(row.strip())
         else:
+            is_first = is_first and row.strip() not in later
             indent = indents.translate(indent_of(row), is_first=is_first)
             if indent is None:
                 raise Unclear(row)
@@ -147,10 +171,11 @@ class _Indents:
     def _translate_first(self, indent: str, *, is_first: bool) -> str | None:
         """Translate where only the first line of the SEARCH has lost its blanks."""
         lost, kept = self._first
+        if indent == lost and (is_first or indent not in self._known):
+            is_clear = is_first and indent not in self._known
+            return kept if is_clear else None
         if indent in self._known:
             return indent
-        if indent == lost:
-            return kept if is_first else None
         if len(indent) < len(kept):
             return None
         return indent

@@ -64,13 +64,13 @@ def spellings(search: Rows, replace: Rows) -> Iterator[Spelling]:
 
 def _without_edges(search: Rows, replace: Rows) -> Iterator[Spelling]:
     """Leave out blank lines at both ends, in the replacement no more than there."""
-    before = _count_blank(search)
-    after = _count_blank(search[::-1])
+    before = _count_empty(search)
+    after = _count_empty(search[::-1])
     if not before and not after:
         return
-    first = min(before, _count_blank(replace))
+    first = min(before, _count_empty(replace))
     rest = replace[first:]
-    last = min(after, _count_blank(rest[::-1]))
+    last = min(after, _count_empty(rest[::-1]))
     yield Spelling(
         search[before : len(search) - after],
         rest[: len(rest) - last],
@@ -79,10 +79,10 @@ def _without_edges(search: Rows, replace: Rows) -> Iterator[Spelling]:
     )
 
 
-def _count_blank(rows: Rows) -> int:
+def _count_empty(rows: Rows) -> int:
     count = 0
     for row in rows:
-        if row.strip():
+        if row:
             break
         count += 1
     return count
@@ -98,9 +98,13 @@ def _without_numbers(search: Rows, replace: Rows) -> Iterator[Spelling]:
     if has_numbers and not is_near:
         # Some of these numbers may well be text.
         return
-    for strip in (_after_number_and_blank, _after_number):
-        new = list(map(strip, replace)) if has_numbers else replace
-        yield Spelling(list(map(strip, search)), new, "without line numbers")
+    bare = list(map(_after_number, search))
+    new = list(map(_after_number, replace)) if has_numbers else list(replace)
+    remark = "without line numbers"
+    if all(row.startswith(" ") for row in bare if row):
+        closer = list(map(_without_blank, new)) if has_numbers else new
+        yield Spelling(list(map(_without_blank, bare)), closer, remark)
+    yield Spelling(bare, new, remark)
 
 
 def _read_numbers(rows: Rows) -> list[int]:
@@ -127,8 +131,8 @@ def _after_number(row: str) -> str:
     return match[3]
 
 
-def _after_number_and_blank(row: str) -> str:
-    return _after_number(row).removeprefix(" ")
+def _without_blank(row: str) -> str:
+    return row.removeprefix(" ")
 
 
 def _without_signs(search: Rows, replace: Rows) -> Iterator[Spelling]:
