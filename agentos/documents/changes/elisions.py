@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from agentos.documents.changes.block_names import is_prose
 from agentos.documents.changes.model import Edit
@@ -76,11 +76,10 @@ def find_elision(path: str, before: str, after: str) -> str:
     """Return a line of a new text that says that text is left out, or an empty text."""
     if not _may_elide(after):
         return ""
-    known = {row.strip() for row in before.split("\n")}
-    for row in after.split("\n"):
-        bare = row.strip()
-        if bare not in known and bare not in _DOTS and is_remark(bare):
-            return bare[:100]
+    known = _DOTS.union(_trimmed(before))
+    for row in _trimmed(after):
+        if row not in known and is_remark(row):
+            return row[:100]
     if path.endswith(_PYTHON):
         return _find_dots_in_python(before, after)
     return ""
@@ -94,15 +93,16 @@ def find_elided_edit(
         return None
     if path.endswith(_PYTHON) and not _has_dots_in_text(before, after):
         return None
-    known = {row.strip() for row in before.split("\n")}
+    new_dots = _DOTS.difference(_trimmed(before))
+    may_add = _may_hold_dots(path)
     for edit in edits:
-        new = [row.strip() for row in edit.replace.split("\n")]
-        if _DOTS.isdisjoint(new):
+        new = _trimmed(edit.replace)
+        if new_dots.isdisjoint(new):
             continue
-        old = {row.strip() for row in edit.search.split("\n")}
-        is_lossy = not old.issubset(new) or not _may_hold_dots(path)
-        if is_lossy and not _DOTS.intersection(new).issubset(known):
-            return edit
+        old = set(_trimmed(edit.search))
+        if may_add and old.issubset(new):
+            continue
+        return edit
     return None
 
 
@@ -125,7 +125,8 @@ def _find_dots_in_python(before: str, after: str) -> str:
     if _count_rows(after) <= _count_rows(before):
         return ""
     now = _count_dots(after)
-    if now is None or now > (_count_dots(before) or 0):
+    earlier = _count_dots(before) or 0
+    if now is None or now > earlier:
         return "..."
     return ""
 
@@ -142,12 +143,20 @@ def _count_text_rows(text: str) -> int:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return _count_rows(text)
-    statements = sum(_is_dots(node) for node in ast.walk(tree))
+    nodes = ast.walk(tree)
+    statements = sum(map(_is_dots, nodes))
     return _count_rows(text) - statements
 
 
 def _count_rows(text: str) -> int:
-    return sum(row.strip() == "..." for row in text.split("\n"))
+    rows = _trimmed(text)
+    return rows.count("...")
+
+
+def _trimmed(text: str) -> list[str]:
+    """Return the lines of a text without the blanks around them."""
+    rows = text.split("\n")
+    return list(map(str.strip, rows))
 
 
 def _count_dots(text: str) -> int | None:
@@ -165,13 +174,17 @@ def _count_dots(text: str) -> int | None:
     return count
 
 
-def _count_beside(body: list[ast.stmt]) -> int:
+def _count_beside(body: Iterable[ast.stmt]) -> int:
     """Count the dots in a body that does something else too."""
-    dots = [one for one in body if _is_dots(one)]
-    others = [one for one in body if not _is_dots(one) and not _is_text(one)]
+    dots = others = 0
+    for statement in body:
+        if _is_dots(statement):
+            dots += 1
+        elif not _is_text(statement):
+            others += 1
     if not others:
         return 0
-    return len(dots)
+    return dots
 
 
 def _is_dots(statement: ast.AST) -> bool:
