@@ -6,6 +6,7 @@ made. So a model that is shown the present files sends again only what was refus
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -58,7 +59,8 @@ def _write(applied: Applied, change: WholeFile, before: str | None) -> None:
     where = f"Line {change.line}: `{path}`"
     elision = find_elision(path, present, change.text)
     if elision:
-        applied.slips.append(f"{where} has a line `{elision}`; {WRITTEN_OUT}")
+        slip = f"{where} has a line `{elision}`; {WRITTEN_OUT}"
+        applied.slips.append(slip)
         return
     is_new = not present.strip()
     if not (change.is_sure or is_new or _is_whole(present, change.text)):
@@ -82,14 +84,17 @@ def _is_whole(before: str, after: str) -> bool:
     new = _written(after)
     if not new or old[0] not in new:
         return False
-    if old[-1] not in new and new[-1] in old:
+    *_, last = old
+    if last not in new and new[-1] in old:
         return False
     lost = Counter(old) - Counter(new)
     return 2 * lost.total() <= len(old)
 
 
 def _written(text: str) -> list[str]:
-    return [row.strip() for row in text.split("\n") if row.strip()]
+    rows = text.split("\n")
+    bare = map(str.strip, rows)
+    return list(filter(None, bare))
 
 
 def _edit(applied: Applied, change: EditedFile, before: str | None) -> None:
@@ -99,17 +104,46 @@ def _edit(applied: Applied, change: EditedFile, before: str | None) -> None:
     if edited.refused:
         _refuse(applied, change, edited.refused, edited.applicable)
         return
-    elided = find_elided_edit(path, present, change.edits)
+    elided = find_elided_edit(path, present, edited.text, change.edits)
     elision = find_elision(path, present, edited.text)
-    if elided or elision:
-        line = elided.line if elided else change.line
-        shown = elision or "..."
-        applied.slips.append(
-            f"`{path}`: Line {line}: the edit leaves a line `{shown}`; {WRITTEN_OUT}"
+    line = change.line
+    if elided:
+        line = elided.line
+        elision = "..."
+    if elision:
+        slip = (
+            f"Line {line}: the edit of `{path}` has a line `{elision}`; {WRITTEN_OUT}"
         )
+        applied.slips.append(slip)
         return
-    applied.notes += [f"{path}: {note}" for note in edited.notes]
+    if edited.notes and _is_broken(path, present, edited.text):
+        notes = edited.notes[:_MAX_LISTED]
+        listed = "; ".join(notes)
+        slip = (
+            f"Line {line}: the edit of `{path}` leaves no valid Python ({listed}); write"
+            " both parts with the indentation of the file"
+        )
+        applied.slips.append(slip)
+        return
+    for note in edited.notes:
+        text = f"{path}: {note}"
+        applied.notes.append(text)
     applied.files[path] = edited.text
+
+
+def _is_broken(path: str, before: str, after: str) -> bool:
+    """Tell whether a Python module could be parsed before an edit and no longer can."""
+    if not path.endswith((".py", ".pyi")):
+        return False
+    return _is_python(before) and not _is_python(after)
+
+
+def _is_python(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
 
 
 def _refuse(
@@ -119,12 +153,16 @@ def _refuse(
     applicable: tuple[int, ...],
 ) -> None:
     path = change.path
-    reasons = [f"`{path}`: {error}" for error in refused]
+    reasons = []
+    for error in refused:
+        reason = f"`{path}`: {error}"
+        reasons.append(reason)
     count = len(change.edits)
     if count > 1:
         text = f"; the file stays as it is, without any of its {count} sections"
         if applicable:
-            listed = ", ".join(map(str, applicable[:_MAX_LISTED]))
+            lines = map(str, applicable[:_MAX_LISTED])
+            listed = ", ".join(lines)
             text += f" (those at lines {listed} of the answer could be applied)"
         reasons[-1] += f"{text}; send all of them again"
     applied.slips += reasons

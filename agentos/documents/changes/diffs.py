@@ -6,16 +6,20 @@ count, because models cannot count them.
 
 from __future__ import annotations
 
+from agentos.documents.changes.matching import is_blank
 from agentos.documents.changes.model import Edit, Problem, Rows, problem_at
+from agentos.documents.changes.sections import join_rows
 
 _HEADERS = ("diff --git ", "index ", "new file mode ", "similarity index ")
+_HUNK = "@@"
 _SIGNS = ("+", "-", " ")
 _NO_END = "\\ No newline"
 
 
 def path_in_header(row: str) -> str:
     """Return the path in a row `+++ b/path` of a diff."""
-    path = row[4:].partition("\t")[0].strip()
+    name, _, _ = row[4:].partition("\t")
+    path = name.strip()
     for prefix in ("a/", "b/"):
         if path.startswith(prefix):
             return path.removeprefix(prefix)
@@ -24,19 +28,21 @@ def path_in_header(row: str) -> str:
 
 def is_diff(rows: Rows) -> bool:
     """Tell whether rows are a diff: hunks, or signs in front of all lines."""
-    if any(row.startswith("@@") for row in rows):
-        return all(_is_part(row) for row in rows)
-    body = [row for row in rows if row.strip()]
-    if not all(row.startswith(_SIGNS) for row in body):
+    if not all(map(_is_part, rows)):
         return False
-    has_added = any(row.startswith("+") for row in body)
-    return has_added and any(row.startswith("-") for row in body)
+    begun = {row[:1] for row in rows if row.strip()}
+    if "@" in begun:
+        return True
+    return begun.issuperset("+-") and begun.issubset(_SIGNS)
 
 
 def _is_part(row: str) -> bool:
-    if not row.strip() or row.startswith((*_SIGNS, "@@", _NO_END)):
+    """Tell whether a row can be part of a diff."""
+    if row.startswith((*_SIGNS, *_HEADERS)):
         return True
-    return row.startswith(_HEADERS)
+    if row.startswith(("@@", _NO_END)):
+        return True
+    return is_blank(row)
 
 
 def read_diff(rows: Rows, first_line: int) -> list[Edit] | Problem:
@@ -46,21 +52,28 @@ def read_diff(rows: Rows, first_line: int) -> list[Edit] | Problem:
     replace: list[str] = []
     start = first_line
     files = 0
-    end = len(rows)
-    while end and not rows[end - 1].strip():
-        end -= 1
+    listed = list(rows)
+    while listed and is_blank(listed[-1]):
+        listed.pop()
+    # A last hunk that is empty ends the one before.
+    listed.append(_HUNK)
     is_header = True
-    for line, row in enumerate([*rows[:end], "@@"], first_line):
+    for line, row in enumerate(listed, first_line):
         if row.startswith(("--- ", "+++ ")) and is_header:
             files += row.startswith("+++ ")
             continue
-        if row.startswith(_HEADERS) or row.startswith("@@"):
-            is_header = not row.startswith("@@")
+        if row.startswith((*_HEADERS, _HUNK)):
+            is_header = not row.startswith(_HUNK)
             if search != replace:
-                if not any(map(str.strip, search)):
+                if all(map(is_blank, search)):
                     return _unplaced(start)
-                edits.append(Edit(_join(search), _join(replace), start))
-            search, replace, start = [], [], line
+                old = join_rows(search)
+                new = join_rows(replace)
+                edit = Edit(old, new, start)
+                edits.append(edit)
+            search = []
+            replace = []
+            start = line
             continue
         if row.startswith(_NO_END):
             continue
@@ -83,7 +96,3 @@ def _unplaced(line: int) -> Problem:
         "the hunk has only new lines, and nothing says where they belong; add the lines"
         " around them.",
     )
-
-
-def _join(rows: Rows) -> str:
-    return "".join(f"{row}\n" for row in rows)

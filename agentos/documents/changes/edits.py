@@ -29,6 +29,7 @@ from agentos.documents.changes.matching import (
     LEVELS,
     Level,
     Source,
+    is_blank,
     without_returns,
 )
 from agentos.documents.changes.model import Edit, Rows
@@ -143,7 +144,7 @@ class _Working:
         """Apply an edit, or raise `EditRefused`."""
         search = _split(edit.search)
         replace = _split(edit.replace)
-        if not any(row.strip() for row in search):
+        if all(map(is_blank, search)):
             self._begin(edit, replace)
             return
         if not self._source.rows and not self._spans:
@@ -165,7 +166,8 @@ class _Working:
 
     def _begin(self, edit: Edit, replace: list[str]) -> None:
         """Take a section with an empty SEARCH for the text of a file."""
-        if any(row.strip() for row in self._merged()):
+        present = self._merged()
+        if not all(map(is_blank, present)):
             whole = NAME_WHOLE.format(path=self._path)
             raise EditRefused(
                 edit.line,
@@ -218,7 +220,9 @@ class _Working:
 
     def _is_touched(self, match: _Match) -> bool:
         for span in self._spans:
-            if span.start < match.end and match.start < span.end:
+            if match.end <= span.start:
+                continue
+            if match.start < span.end:
                 return True
         return False
 
@@ -255,25 +259,27 @@ class _Working:
         # so the line above it tells which one to use.
         above = max(0, start - is_tail)
         new = without_returns(new)
-        if rows[above:end] != self._source.plain[above:end]:
+        plain = self._source.plain
+        if rows[above:end] != plain[above:end]:
             new = [f"{row}\r" for row in new]
         before = start - 1
         if is_tail and new:
-            new[-1] = new[-1].removesuffix("\r")
+            last = new.pop()
+            new.append(last.removesuffix("\r"))
         insort(self._spans, _Span(start, end, new))
         self._present = None
         if is_tail and not new and before >= 0:
             # What is above becomes the last line, which has no line end either.
             merged = self._merged()
-            merged[-1:] = [row.removesuffix("\r") for row in merged[-1:]]
+            last = merged.pop()
+            merged.append(last.removesuffix("\r"))
             self._reset(merged)
 
     def _note(self, match: _Match) -> None:
         how = match.remark or match.level.value
-        if match.remark and match.level is not Level.EXACT:
-            how = f"{match.remark}, {match.level.value}".rstrip(", ")
         if how:
-            self.notes.append(f"{_lines(match)} matched {how}")
+            lines = _lines(match)
+            self.notes.append(f"{lines} matched {how}")
 
 
 def _locate(

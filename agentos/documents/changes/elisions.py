@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from agentos.documents.changes.block_names import is_prose
 from agentos.documents.changes.model import Edit
@@ -28,6 +28,7 @@ _UNCHANGED = re.compile(
     r"|goes here))?\W*|unchanged|omitted|snip",
     re.IGNORECASE,
 )
+_PYTHON = (".py", ".pyi")
 _DATA = (".yaml", ".yml", ".diff", ".patch", ".out", ".snap", ".csv", ".log")
 
 
@@ -75,30 +76,38 @@ def find_elision(path: str, before: str, after: str) -> str:
     """Return a line of a new text that says that text is left out, or an empty text."""
     if not _may_elide(after):
         return ""
-    known = {row.strip() for row in before.split("\n")}
-    for row in after.split("\n"):
-        bare = row.strip()
-        if bare not in known and bare not in _DOTS and is_remark(bare):
-            return bare[:100]
-    if path.endswith((".py", ".pyi")):
+    known = _DOTS.union(_trimmed(before))
+    for row in _trimmed(after):
+        if row not in known and is_remark(row):
+            return row[:100]
+    if path.endswith(_PYTHON):
         return _find_dots_in_python(before, after)
     return ""
 
 
-def find_elided_edit(path: str, before: str, edits: Sequence[Edit]) -> Edit | None:
+def find_elided_edit(
+    path: str, before: str, after: str, edits: Sequence[Edit]
+) -> Edit | None:
     """Return an edit whose replacement has dots for lines that the SEARCH has."""
-    if path.endswith((".py", ".pyi", *_DATA)):
+    if path.endswith(_DATA):
         return None
-    known = {row.strip() for row in before.split("\n")}
+    if path.endswith(_PYTHON) and not _has_dots_in_text(before, after):
+        return None
+    new_dots = _DOTS.difference(_trimmed(before))
+    may_add = _may_hold_dots(path)
     for edit in edits:
-        new = [row.strip() for row in edit.replace.split("\n")]
-        if _DOTS.isdisjoint(new):
+        new = _trimmed(edit.replace)
+        if new_dots.isdisjoint(new):
             continue
-        old = {row.strip() for row in edit.search.split("\n")}
-        is_lossy = not old.issubset(new) or not is_prose(path)
-        if is_lossy and not _DOTS.intersection(new).issubset(known):
-            return edit
+        old = set(_trimmed(edit.search))
+        if may_add and old.issubset(new):
+            continue
+        return edit
     return None
+
+
+def _may_hold_dots(path: str) -> bool:
+    return is_prose(path) or path.endswith(_PYTHON)
 
 
 def _may_elide(text: str) -> bool:
@@ -111,18 +120,51 @@ def _may_elide(text: str) -> bool:
 
 def _find_dots_in_python(before: str, after: str) -> str:
     """Return dots that stand beside other statements, more often than before."""
-    if _count_dots(after) > _count_dots(before):
+    if "\n" not in after or "..." not in after:
+        return ""
+    if _count_rows(after) <= _count_rows(before):
+        return ""
+    now = _count_dots(after)
+    earlier = _count_dots(before) or 0
+    if now is None or now > earlier:
         return "..."
     return ""
 
 
-def _count_dots(text: str) -> int:
-    if "\n" not in text or "..." not in text:
-        return 0
+def _has_dots_in_text(before: str, after: str) -> bool:
+    """Tell whether strings have got lines of dots alone."""
+    if _count_rows(after) <= _count_rows(before):
+        return False
+    return _count_text_rows(after) > _count_text_rows(before)
+
+
+def _count_text_rows(text: str) -> int:
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return 0
+        return _count_rows(text)
+    nodes = ast.walk(tree)
+    statements = sum(map(_is_dots, nodes))
+    return _count_rows(text) - statements
+
+
+def _count_rows(text: str) -> int:
+    rows = _trimmed(text)
+    return rows.count("...")
+
+
+def _trimmed(text: str) -> list[str]:
+    """Return the lines of a text without the blanks around them."""
+    rows = text.split("\n")
+    return list(map(str.strip, rows))
+
+
+def _count_dots(text: str) -> int | None:
+    """Count the dots beside other statements, None if the text is no Python."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
     count = 0
     for node in ast.walk(tree):
         for name in ("body", "orelse", "finalbody"):
@@ -132,24 +174,28 @@ def _count_dots(text: str) -> int:
     return count
 
 
-def _count_beside(body: list[ast.stmt]) -> int:
+def _count_beside(body: Iterable[ast.stmt]) -> int:
     """Count the dots in a body that does something else too."""
-    dots = [one for one in body if _is_dots(one)]
-    others = [one for one in body if not _is_dots(one) and not _is_text(one)]
+    dots = others = 0
+    for statement in body:
+        if _is_dots(statement):
+            dots += 1
+        elif not _is_text(statement):
+            others += 1
     if not others:
         return 0
-    return len(dots)
+    return dots
 
 
-def _is_dots(statement: ast.stmt) -> bool:
+def _is_dots(statement: ast.AST) -> bool:
     return _constant(statement) is ...
 
 
-def _is_text(statement: ast.stmt) -> bool:
+def _is_text(statement: ast.AST) -> bool:
     return isinstance(_constant(statement), str)
 
 
-def _constant(statement: ast.stmt) -> object:
+def _constant(statement: ast.AST) -> object:
     if not isinstance(statement, ast.Expr):
         return None
     if not isinstance(statement.value, ast.Constant):

@@ -143,7 +143,9 @@ class Layout:
         language = fence.info.partition(" ")[0].casefold()
         if not fits_language(path, language):
             return None
-        is_closed = end < len(self._rows) or self._closes_last(fence)
+        is_closed = end < len(self._rows)
+        if not is_closed:
+            is_closed = self._closes_last(fence)
         name = self._names.make_up(path, fence.row)
         return Block(
             name=name,
@@ -156,8 +158,10 @@ class Layout:
     def _closes_last(self, opening: Fence) -> bool:
         """Tell whether the last row is the fence that closes a block."""
         last = self._fences[-1]
-        is_end = last.row == len(self._rows) - 1
-        return is_end and last.row > opening.row and last.may_close(opening)
+        below = last.row + 1
+        if below < len(self._rows) or last.row == opening.row:
+            return False
+        return last.may_close(opening)
 
     def _walk(self) -> None:
         fences = self._fences
@@ -229,10 +233,13 @@ class Layout:
         """Read the block that a fence opens, and return the index after it."""
         fence = self._fences[index]
         end, is_closed = self._find_end(index, name)
-        following = self._find_following(fence, end + 1) if is_closed else []
+        following: list[int] = []
+        if is_closed:
+            following = self._find_following(fence, end + 1)
         is_ambiguous = False
         if following and not self._is_edit(fence, name):
-            is_ambiguous = self._is_ambiguous(name, self._fences[end].row, following)
+            closing = self._fences[end]
+            is_ambiguous = self._is_ambiguous(name, closing.row, following)
         if is_ambiguous:
             end = self._find_next(end + 1)
             is_closed = False
@@ -241,7 +248,8 @@ class Layout:
         if not is_last:
             end_row = self._fences[end].row
         if is_closed and not name.reason:
-            name = replace(name, reason=self._names.reason_below(end_row))
+            reason = self._names.reason_below(end_row)
+            name = replace(name, reason=reason)
         block = Block(
             name=name,
             fence=fence,
@@ -283,26 +291,34 @@ class Layout:
                 bare.append(fence.row)
         else:
             # The fences around the whole answer are closed at its end.
-            return bare[: max(0, len(bare) - len(self._open))]
+            left = len(bare) - len(self._open)
+            return bare[: max(0, left)]
         return bare
 
     def _is_ambiguous(self, name: BlockName, end: int, following: list[int]) -> bool:
         """Tell whether the text of a file may go on below the fence that ends it."""
         if name.path.endswith(_PYTHON):
             # Only a string can hold a fence.
-            text = "\n".join(self._rows[name.start : end])
+            start = name.start
+            text = "\n".join(self._rows[start:end])
             return is_string_open(text)
-        below = self._names.row_at(end + 1).rstrip()
-        is_text = self._is_text(end + 1)
+        after = end + 1
+        below = self._names.row_at(after).rstrip()
+        is_text = self._is_text(after)
         if read_prose_marker(below) or read_prose_reason(below) is not None:
             is_text = False
         if not name.is_prose:
             return is_text and not below.endswith((":", "."))
-        between = self._rows[end + 1 : following[0]]
+        first = following[0]
+        between = self._rows[after:first]
         if is_text or not any(map(str.strip, between)):
             return is_text
-        above = self._rows[end - 1].rstrip() or self._rows[end - 2].rstrip()
-        return len(following) % 2 == 1 or above.endswith(":")
+        if len(following) % 2:
+            return True
+        for row in self._rows[end - 1 : end - 3 : -1]:
+            if row.rstrip().endswith(":"):
+                return True
+        return False
 
     def _find_end(self, index: int, name: BlockName) -> tuple[int, bool]:
         """Return the index of the fence that ends a block, and whether it closes it.

@@ -18,6 +18,8 @@ from enum import Enum
 
 from agentos.documents.changes.model import Rows
 
+Normalize = Callable[[str], str]
+"""Returns a row as it is compared."""
 MAX_COUNTED = 20
 _MAX_TRIED = 200
 _MAX_COMPARED = 2_000_000
@@ -43,9 +45,9 @@ class Source:
         self.rows = rows
         """The lines with the carriage returns at their ends."""
         self.plain = without_returns(rows)
-        self._texts: dict[Callable[[str], str], str] = {}
+        self._texts: dict[Normalize, str] = {}
 
-    def find(self, wanted: Rows, normalize: Callable[[str], str]) -> list[int]:
+    def find(self, wanted: Rows, normalize: Normalize) -> list[int]:
         """Return the first rows where the wanted ones begin, in the form compared."""
         if not self.plain:
             return []
@@ -57,11 +59,14 @@ class Source:
         found: list[int] = []
         row = last = 0
         place = text.find(pattern)
-        while place >= 0 and len(found) < _MAX_TRIED:
+        while place >= 0:
             row += text.count("\n", last, place)
             found.append(row)
+            if len(found) == _MAX_TRIED:
+                break
             last = place
-            place = text.find(pattern, place + 1)
+            following = place + 1
+            place = text.find(pattern, following)
         return found
 
     def locate(self, wanted: Rows, level: Level) -> list[int]:
@@ -73,14 +78,16 @@ class Source:
         trimmed = self.find(wanted, str.strip)
         if level is Level.TRIMMED:
             return trimmed
-        if len(trimmed) * len(wanted) > _MAX_COMPARED:
+        compared = len(trimmed) * len(wanted)
+        if compared > _MAX_COMPARED:
             return []
-        size = len(wanted)
-        return [
-            start
-            for start in trimmed
-            if find_shift(wanted, self.plain[start : start + size]) is not None
-        ]
+        shifted = []
+        for start in trimmed:
+            end = start + len(wanted)
+            rows = self.plain[start:end]
+            if find_shift(wanted, rows) is not None:
+                shifted.append(start)
+        return shifted
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,33 +105,52 @@ def find_shift(wanted: Rows, found: Rows) -> Shift | None:
     """
     shift = None
     for want, have in zip(wanted, found, strict=True):
-        if not want.strip():
+        if is_blank(want):
             continue
         if shift is None:
-            shift = _compare(indent_of(want), indent_of(have))
-        if shift is None or not _is_shifted(want, have, shift):
+            shift = _compare(want, have)
+        if shift is None:
+            return None
+        if not _is_shifted(want, have, shift):
             return None
     return shift
 
 
 def _compare(want: str, have: str) -> Shift | None:
-    if have.endswith(want):
-        return Shift(added=have.removesuffix(want))
-    if want.endswith(have):
-        return Shift(removed=want.removesuffix(have))
+    mine = indent_of(want)
+    theirs = indent_of(have)
+    if theirs.endswith(mine):
+        added = theirs.removesuffix(mine)
+        return Shift(added=added)
+    if mine.endswith(theirs):
+        removed = mine.removesuffix(theirs)
+        return Shift(removed=removed)
     return None
 
 
 def _is_shifted(want: str, have: str, shift: Shift) -> bool:
     if not want.startswith(shift.removed):
         return False
-    moved = shift.added + want.removeprefix(shift.removed)
-    return moved.rstrip(_BLANK) == have.rstrip(_BLANK)
+    rest = want.removeprefix(shift.removed)
+    moved = without_end(shift.added + rest)
+    return moved == without_end(have)
 
 
 def indent_of(row: str) -> str:
     """Return the blanks at the beginning of a row."""
-    return row[: len(row) - len(row.lstrip(" \t"))]
+    depth = depth_of(row)
+    return row[:depth]
+
+
+def depth_of(row: str) -> int:
+    """Return how many blanks are at the beginning of a row."""
+    bare = row.lstrip(" \t")
+    return len(row) - len(bare)
+
+
+def is_blank(row: str) -> bool:
+    """Tell whether a row has nothing but blanks."""
+    return not row.strip()
 
 
 def same(row: str) -> str:
@@ -142,6 +168,7 @@ def without_returns(rows: Rows) -> list[str]:
     return [row.removesuffix("\r") for row in rows]
 
 
-def _join(rows: Rows, normalize: Callable[[str], str]) -> str:
-    text = "\n".join(map(normalize, rows))
+def _join(rows: Rows, normalize: Normalize) -> str:
+    compared = map(normalize, rows)
+    text = "\n".join(compared)
     return f"\n{text}\n"

@@ -218,7 +218,7 @@ def _read_strictly(rows: Rows, first_line: int) -> list[Edit] | Problem:
         elif mark_length(row, REPLACE) == length:
             if len(parts) != 2:
                 return _undivided(start, length, len(parts) - 1)
-            search, replace = map(_join, parts)
+            search, replace = map(join_rows, parts)
             edits.append(Edit(search, replace, start))
             parts = []
         else:
@@ -264,8 +264,9 @@ class _Loose:
             return edits
         if not self._may_lack_end:
             return []
-        end = len(self._rows)
-        while end > start and not self._rows[end - 1].strip():
+        rows = self._rows
+        end = len(rows)
+        while not rows[end - 1].strip():
             end -= 1
         if not self._close(edits, start, end, is_ended=False):
             return []
@@ -281,9 +282,14 @@ class _Loose:
         divider = self._find_divider(start + 1, end, lengths)
         if divider < 0:
             return False
-        search = _join(self._rows[start + 1 : divider])
-        replace = _join(self._rows[divider + 1 : end])
-        edits.append(Edit(search, replace, self._first_line + start))
+        rows = self._rows
+        first = start + 1
+        search = join_rows(rows[first:divider])
+        first = divider + 1
+        replace = join_rows(rows[first:end])
+        line = self._first_line + start
+        edit = Edit(search, replace, line)
+        edits.append(edit)
         return True
 
     def _find_divider(self, start: int, end: int, lengths: set[int]) -> int:
@@ -299,7 +305,8 @@ class _Loose:
         return -1
 
 
-def _join(rows: Rows) -> str:
+def join_rows(rows: Rows) -> str:
+    """Return rows as a text in which each ends with a line feed."""
     return "".join(f"{row}\n" for row in rows)
 
 

@@ -8,15 +8,13 @@ found as they stand, and the replacement is read in the same spelling.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import unescape
 from itertools import pairwise
 
-from agentos.documents.changes.matching import Level, without_end
+from agentos.documents.changes.matching import Level, Normalize, is_blank, without_end
 from agentos.documents.changes.model import Rows
-
-Normalize = Callable[[str], str]
 
 _NUMBERED = re.compile(r"[ \t]*+L?(\d{1,7}+)( ?[|:│→]| ?\t|  )(.*)", re.DOTALL)
 _TYPOGRAPHIC = {
@@ -64,25 +62,24 @@ def spellings(search: Rows, replace: Rows) -> Iterator[Spelling]:
 
 def _without_edges(search: Rows, replace: Rows) -> Iterator[Spelling]:
     """Leave out blank lines at both ends, in the replacement no more than there."""
-    before = _count_blank(search)
-    after = _count_blank(search[::-1])
+    before = _count_empty(search)
+    after = _count_empty(search[::-1])
     if not before and not after:
         return
-    first = min(before, _count_blank(replace))
+    first = min(before, _count_empty(replace))
     rest = replace[first:]
-    last = min(after, _count_blank(rest[::-1]))
-    yield Spelling(
-        search[before : len(search) - after],
-        rest[: len(rest) - last],
-        "without the blank lines around",
-        tuple(Level),
-    )
+    last = min(after, _count_empty(rest[::-1]))
+    old_end = len(search) - after
+    new_end = len(rest) - last
+    old = search[before:old_end]
+    new = rest[:new_end]
+    yield Spelling(old, new, "without the blank lines around", tuple(Level))
 
 
-def _count_blank(rows: Rows) -> int:
+def _count_empty(rows: Rows) -> int:
     count = 0
     for row in rows:
-        if row.strip():
+        if row:
             break
         count += 1
     return count
@@ -94,13 +91,30 @@ def _without_numbers(search: Rows, replace: Rows) -> Iterator[Spelling]:
         return
     others = _read_numbers(replace)
     has_numbers = any(map(_NUMBERED.fullmatch, replace))
-    is_near = bool(others) and numbers[0] <= others[0] <= numbers[-1] + 1
-    if has_numbers and not is_near:
-        # Some of these numbers may well be text.
-        return
-    for strip in (_after_number_and_blank, _after_number):
-        new = list(map(strip, replace)) if has_numbers else replace
-        yield Spelling(list(map(strip, search)), new, "without line numbers")
+    new = list(replace)
+    if has_numbers:
+        if not _follow(numbers, others):
+            # Some of these numbers may well be text.
+            return
+        new = list(map(_after_number, replace))
+    bare = list(map(_after_number, search))
+    remark = "without line numbers"
+    if all(row.startswith(" ") for row in bare if row):
+        closer = new
+        if has_numbers:
+            closer = list(map(_without_blank, new))
+        closest = list(map(_without_blank, bare))
+        yield Spelling(closest, closer, remark)
+    yield Spelling(bare, new, remark)
+
+
+def _follow(numbers: Sequence[int], others: Sequence[int]) -> bool:
+    """Tell whether the numbers of a replacement go with those of a SEARCH."""
+    if not others:
+        return False
+    first = numbers[0]
+    last = numbers[-1]
+    return first <= others[0] <= last + 1
 
 
 def _read_numbers(rows: Rows) -> list[int]:
@@ -113,10 +127,11 @@ def _read_numbers(rows: Rows) -> list[int]:
             numbers.append(int(match[1]))
         elif bare and not bare.isdecimal():
             return []
-    steps = list(pairwise(numbers))
-    if all(one < other <= one + len(rows) for one, other in steps):
-        return numbers
-    return []
+    size = len(rows)
+    for one, other in pairwise(numbers):
+        if not one < other <= one + size:
+            return []
+    return numbers
 
 
 def _after_number(row: str) -> str:
@@ -127,27 +142,34 @@ def _after_number(row: str) -> str:
     return match[3]
 
 
-def _after_number_and_blank(row: str) -> str:
-    return _after_number(row).removeprefix(" ")
+def _without_blank(row: str) -> str:
+    return row.removeprefix(" ")
 
 
 def _without_signs(search: Rows, replace: Rows) -> Iterator[Spelling]:
     """Leave out the signs of a diff."""
-    if not any(row.startswith("-") for row in search):
+    if not _is_signed(search, "-"):
         return
-    if not _is_signed(search, "-") or not _is_signed(replace, "+"):
+    if replace and not _is_signed(replace, "+"):
         return
-    if replace and not any(row.startswith("+") for row in replace):
-        return
-    yield Spelling(
-        [row[1:] for row in search],
-        [row[1:] for row in replace],
-        "without the signs of a diff",
-    )
+    old = list(map(_without_first, search))
+    new = list(map(_without_first, replace))
+    yield Spelling(old, new, "without the signs of a diff")
+
+
+def _without_first(row: str) -> str:
+    return row[1:]
 
 
 def _is_signed(rows: Rows, sign: str) -> bool:
-    return all(not row.strip() or row[0] in (sign, " ") for row in rows)
+    """Tell whether rows begin with a sign or, but for one, with a blank."""
+    count = 0
+    for row in rows:
+        if row.startswith(sign):
+            count += 1
+        elif not row.startswith(" ") and not is_blank(row):
+            return False
+    return count > 0
 
 
 def _without_fence(search: Rows, replace: Rows) -> Iterator[Spelling]:
@@ -156,38 +178,49 @@ def _without_fence(search: Rows, replace: Rows) -> Iterator[Spelling]:
     inner = replace
     if _is_fenced(replace):
         inner = replace[1:-1]
-    yield Spelling(search[1:-1], inner, "without the fence around", tuple(Level))
+    old = search[1:-1]
+    yield Spelling(old, inner, "without the fence around", tuple(Level))
 
 
 def _is_fenced(rows: Rows) -> bool:
     if len(rows) < 3:
         return False
-    return rows[0].startswith("```") and rows[-1].strip() == "```"
+    first, *_, last = rows
+    if last.strip() != "```":
+        return False
+    return first.startswith("```")
 
 
 def _unescaped(search: Rows, replace: Rows) -> Iterator[Spelling]:
-    if not any(_ESCAPED.search(row) for row in search):
+    if not any(map(_ESCAPED.search, search)):
         return
-    yield Spelling(
-        list(map(_unescape, search)),
-        list(map(_unescape, replace)),
-        "with its characters unescaped",
-    )
+    old = list(map(_unescape, search))
+    new = list(map(_unescape, replace))
+    yield Spelling(old, new, "with its characters unescaped")
 
 
 def _unescape(row: str) -> str:
-    return _ESCAPED.sub(lambda found: unescape(found[0]), row)
+    return _ESCAPED.sub(_unescape_one, row)
+
+
+def _unescape_one(found: re.Match[str]) -> str:
+    return unescape(found[0])
 
 
 def _with_plain_signs(search: Rows, replace: Rows) -> Iterator[Spelling]:
     """Compare without typographic signs; those of the SEARCH become plain ones."""
     signs = frozenset(_TYPOGRAPHIC)
-    used = signs.intersection("".join(search))
-    table = str.maketrans({sign: _TYPOGRAPHIC[sign] for sign in used})
-    plain = [row.translate(table) for row in replace]
+    text = "".join(search)
+    used = signs.intersection(text)
+    plain = {}
+    for sign in used:
+        plain[sign] = _TYPOGRAPHIC[sign]
+    table = str.maketrans(plain)
+    old = list(map(fold_signs, search))
+    new = [row.translate(table) for row in replace]
     yield Spelling(
-        list(map(fold_signs, search)),
-        plain,
+        old,
+        new,
         "with plain quotes, dashes and dots",
         (Level.BLANKS,),
         fold_signs,

@@ -60,7 +60,8 @@ def read_statements(
         if count > _MAX_STATEMENTS:
             break
         word = match[1].casefold()
-        rest = _clean(_with_following(match[2], rows, number, covered))
+        said = _with_following(match[2], rows, number, covered)
+        rest = _clean(said)
         line = number + 1
         if word == "blocked":
             if rest.strip(". ").casefold() not in _NOTHING:
@@ -88,26 +89,30 @@ def _with_following(
 ) -> str:
     """Return a reason with the lines that go on with it."""
     parts = [first]
-    for below in range(number + 1, min(len(rows), number + _MAX_ROWS)):
+    end = min(len(rows), number + _MAX_ROWS)
+    for below in range(number + 1, end):
         row = rows[below]
-        if covered[below] or not row.strip() or len(row) > _MAX_ROW:
-            break
-        if _match(row) or _ends_reason(row):
+        if covered[below] or _ends_reason(row):
             break
         parts.append(row)
     return " ".join(parts)
 
 
 def _ends_reason(row: str) -> bool:
-    bare = row.lstrip(" \t")
+    """Tell whether a row is blank, too long or the beginning of something else."""
+    bare = row.strip(" \t\r")
+    if not bare or len(row) > _MAX_ROW or _match(row):
+        return True
     return bare.startswith(("```", "~~~", "# ", "## ", "### ", "<<<<<<<"))
 
 
 def _clean(text: str) -> str:
     """Return a reason on one line, without the marks around the whole statement."""
-    flat = " ".join(text[: 2 * _MAX_REASON].split())
+    words = text[: 2 * _MAX_REASON].split()
+    flat = " ".join(words)
     for mark in ("**", "__", "`"):
-        if flat.endswith(mark) and flat.count(mark) % 2 == 1:
+        is_odd = flat.count(mark) % 2 == 1
+        if is_odd and flat.endswith(mark):
             flat = flat.removesuffix(mark).rstrip()
     return flat[:_MAX_REASON]
 
@@ -122,7 +127,8 @@ def _add_kept(found: Statements, rest: str, line: int) -> None:
         text = f"says nothing about why {listed} are kept; write {KEPT}."
         found.problems.append(problem_at(line, text))
         return
-    found.kept.append(Kept(tuple(scenarios), reason, line))
+    kept = Kept(tuple(scenarios), reason, line)
+    found.kept.append(kept)
 
 
 def _split_ids(rest: str) -> tuple[list[str], str]:
@@ -152,7 +158,8 @@ def _add_contest(found: Statements, rest: str, line: int) -> None:
         if _is_missing(reason):
             _miss_reason(found, name, line)
         else:
-            found.contested.append(Contest(name, reason, line))
+            contest = Contest(name, reason, line)
+            found.contested.append(contest)
 
 
 def _split_names(rest: str) -> tuple[list[str], str]:
@@ -183,24 +190,31 @@ def _split_name(rest: str) -> tuple[str, str, str]:
     """Split off a name, the comma or colon behind it, and what follows."""
     if rest.startswith("`"):
         name, _, rest = rest[1:].partition("`")
-        sign = rest[:1] if rest[:1] in (",", ":") else ""
-        return name.strip(), sign, rest.removeprefix(sign).lstrip(" *")
+        sign = rest[:1]
+        if sign not in (",", ":"):
+            sign = ""
+        rest = rest.removeprefix(sign)
+        return name.strip(), sign, rest.lstrip(" *")
     end = rest.find(" ")
     bracket = rest.find("[")
     if 0 <= bracket < end:
         # The values of a parameter may have blanks.
-        end = rest.find(" ", rest.find("]", bracket))
+        closing = rest.find("]", bracket)
+        end = rest.find(" ", closing)
     if end < 0:
         end = len(rest)
     word = rest[:end].strip("*")
     name = word.rstrip(",:*`")
-    sign = word[len(name) :].strip("*`")[:1]
-    return name, sign, rest[end:].lstrip(" ")
+    sign = word.removeprefix(name).strip("*`")
+    following = rest[end:].lstrip(" ")
+    return name, sign[:1], following
 
 
 def _miss_reason(found: Statements, name: str, line: int) -> None:
-    text = f"says nothing about why {name[:200]} is wrong; write {CONTEST}."
-    found.problems.append(problem_at(line, text))
+    shown = name[:200]
+    text = f"says nothing about why {shown} is wrong; write {CONTEST}."
+    problem = problem_at(line, text)
+    found.problems.append(problem)
 
 
 def _is_test_name(word: str) -> bool:

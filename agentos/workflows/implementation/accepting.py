@@ -35,6 +35,7 @@ from agentos.proving.inspection import (
     weakened,
 )
 from agentos.workflows.implementation.blueprint import Blueprint
+from agentos.workflows.implementation.blueprint import Change as Kind
 from agentos.workflows.implementation.existing_tests import Comparison, compare
 from agentos.workflows.implementation.importing import command_names, top_level_names
 from agentos.workflows.implementation.rendering import Reader
@@ -253,17 +254,20 @@ def _accept(
         accepted.blocked = ""
         accepted.slips.append(say_both())
         return accepted
-    accepted.slips += [problem.text for problem in parsed.problems]
+    for problem in parsed.problems:
+        accepted.slips.append(problem.text)
     judgment = judge(parsed.changes, declared=declared, protected=protected)
-    accepted.slips += [refusal.text for refusal in judgment.refusals]
+    for refusal in judgment.refusals:
+        accepted.slips.append(refusal.text)
     applied = apply_changes(judgment.allowed, reader.read)
     accepted.files = applied.files
     accepted.deleted = applied.deleted
     accepted.slips += applied.slips
     accepted.notes = applied.notes
     accepted.slipped = _named_in(accepted.slips, declared)
+    made = {*applied.files, *applied.deleted}
     for change in judgment.extras:
-        if change.path in (*applied.files, *applied.deleted):
+        if change.path in made:
             accepted.extras[change.path] = change.reason
     if _says_nothing(parsed):
         accepted.slips.append(NOTHING)
@@ -280,9 +284,9 @@ def _expected(declared: Mapping[str, str]) -> list[str]:
     """Return the files that an answer may mean without saying so."""
     paths = []
     for path, change in declared.items():
-        is_gone = any(word in change.casefold() for word in ("delete", "remove"))
-        if not path.endswith("/") and not is_gone:
-            paths.append(path)
+        if path.endswith("/") or change == Kind.DELETE:
+            continue
+        paths.append(path)
     return paths
 
 
