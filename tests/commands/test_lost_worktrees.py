@@ -76,7 +76,8 @@ def test_work_that_was_not_delivered_is_built_again_and_never_just_reported(
     assert again.code == 0, again.text
     assert "starting again" in again.stdout, again.text
     assert "number + 1" in site.code
-    assert site.asked == [True] * 4
+    # The reviewed plan is in the checkpoint; tests and code were lost.
+    assert site.asked == [True] * 3
     assert "Nothing to do: 1 already complete" in world.run(*COMMAND).stdout
 
 
@@ -115,4 +116,4 @@ def test_an_item_that_was_stopped_starts_again_with_the_answers_that_it_has(
     (line,) = [line for line in again.stdout.splitlines() if "starting again" in line]
     assert str(world.home / "worktrees") in line
     assert "number + 1" in site.code
-    assert site.asked[:3] == [True] * 3
+    assert site.asked[:2] == [True] * 2
