@@ -190,7 +190,7 @@ class TestContestedTests:
         world = build(code=[CONTEST], reviews={"contest-1.json": ruling})
         ended = world.run("implement-workflow", "--all")
         assert "needs-discussion" in ended.stdout, ended.text
-        assert "Is it 3 or 4?" in ended.stdout
+        assert "agentos answer IMPL-1" in ended.stdout
 
 
 UNREACHED = GOOD_CODE.replace(

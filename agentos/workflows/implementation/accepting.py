@@ -155,9 +155,9 @@ def _say_missing(missing: Sequence[str], existing: Iterable[str]) -> str:
     problem = f"no test for the scenarios {listed}"
     scenarios = set(map(plain_id, missing))
     for name in existing:
-        scenario = scenario_of(name)
-        if plain_id(scenario) in scenarios:
-            test = name.rpartition("::")[2]
+        scenario = plain_id(scenario_of(name))
+        if scenario in scenarios:
+            _, _, test = name.rpartition("::")
             problem += f"; {test} was there before and does not count"
             break
     return f"{problem}; name one test_{missing[0]}_..."
@@ -174,8 +174,11 @@ def _add_tests(
     for test in inventory.names:
         if test.name in comparison.new:
             new.append(test)
-            accepted.names.append(f"{path}::{test.name}")
-    accepted.existing += [f"{path}::{name}" for name in comparison.existing]
+            id = f"{path}::{test.name}"
+            accepted.names.append(id)
+    for name in comparison.existing:
+        id = f"{path}::{name}"
+        accepted.existing.append(id)
     accepted.add_problems(path, inventory.problems)
     for name in comparison.lost:
         problem = f"{path}: {name} was there and is gone; leave it in"
@@ -212,8 +215,10 @@ def changed_tests(scaffold: Scaffold, reader: Reader) -> list[str]:
         base = reader.read_base(path)
         if base is None:
             continue
-        weaker = weakened(base, scaffold["tests"][path])
-        lines += [f"{path}: {line}" for line in weaker]
+        text = scaffold["tests"][path]
+        for weaker in weakened(base, text):
+            line = f"{path}: {weaker}"
+            lines.append(line)
     return lines
 
 
@@ -254,21 +259,23 @@ def _accept(
         accepted.blocked = ""
         accepted.slips.append(say_both())
         return accepted
+    slips = accepted.slips
     for problem in parsed.problems:
-        accepted.slips.append(problem.text)
+        slips.append(problem.text)
     judgment = judge(parsed.changes, declared=declared, protected=protected)
     for refusal in judgment.refusals:
-        accepted.slips.append(refusal.text)
+        slips.append(refusal.text)
     applied = apply_changes(judgment.allowed, reader.read)
     accepted.files = applied.files
     accepted.deleted = applied.deleted
-    accepted.slips += applied.slips
     accepted.notes = applied.notes
-    accepted.slipped = _named_in(accepted.slips, declared)
+    slips += applied.slips
+    accepted.slipped = _named_in(slips, declared)
     made = {*applied.files, *applied.deleted}
     for change in judgment.extras:
-        if change.path in made:
-            accepted.extras[change.path] = change.reason
+        path = change.path
+        if path in made:
+            accepted.extras[path] = change.reason
     if _says_nothing(parsed):
         accepted.slips.append(NOTHING)
     return accepted
@@ -277,20 +284,28 @@ def _accept(
 def _named_in(slips: Iterable[str], paths: Iterable[str]) -> list[str]:
     """Return the files that slips speak of."""
     said = "\n".join(slips)
-    return [path for path in paths if f"`{path}`" in said]
+    named = []
+    for path in paths:
+        quoted = f"`{path}`"
+        if quoted in said:
+            named.append(path)
+    return named
 
 
 def _expected(declared: Mapping[str, str]) -> list[str]:
     """Return the files that an answer may mean without saying so."""
     paths = []
     for path, change in declared.items():
-        if path.endswith("/") or change == Kind.DELETE:
+        if change == Kind.DELETE:
             continue
-        paths.append(path)
+        if not path.endswith("/"):
+            paths.append(path)
     return paths
 
 
 def _says_nothing(parsed: Changes) -> bool:
     if parsed.changes or parsed.problems:
         return False
-    return not (parsed.blocked or parsed.contested or parsed.kept)
+    if parsed.blocked or parsed.contested:
+        return False
+    return not parsed.kept

@@ -15,6 +15,7 @@ from agentos.workflows.implementation import (
     proving,
     rendering,
     talk,
+    unreachable,
     without_code,
 )
 from agentos.workflows.implementation.context import (
@@ -60,13 +61,12 @@ MOST_REPAIRS = 2
 MOST_COVERS = 2
 """How often a shortfall of coverage goes to the test writer."""
 _COVER = """\
-The code is written, and all tests pass with it. These lines no test runs:
-
-{lines}
+The code is written, and all tests pass with it. {lines}
 
 Add tests for what the design asks of these lines, by the names of the scenarios that
-they belong to. You may look at the code as it is now. Leave the other tests as they
-are."""
+they belong to, and leave the other tests as they are. You may look at the code as it is
+now. For lines that no test can reach here (another platform, a race) write instead, for
+the reviewer, a line `{form}` for each."""
 UNCHANGED = "the answer changes nothing, so nothing can turn out differently"
 
 
@@ -266,8 +266,10 @@ async def prove_no_regression(
     suite = await run_tests_at(context, current["snapshot"], (), measured)
     before = state["before"] or proving.as_state(await context.workspace.test_base())
     refusals = proving.refuse_regression(suite, before, context.blueprint)
+    target = context.config.coverage_target
+    named = unreachable.named_in(state)
     uncovered = proving.refuse_coverage(
-        suite, measured, context.workspace, context.config.coverage_target
+        suite, measured, context.workspace, target, named
     )
     covers = state.get("covers", 0)
     judged = Iteration(**{**current, "suite": proving.as_state(suite)})
@@ -277,7 +279,14 @@ async def prove_no_regression(
         say_refused(context, "coverage", uncovered)
         judged["run"] = {}
         update["iterations"] = [*earlier, judged]
-        update["to_mend"] = _COVER.format(lines=_list(uncovered))
+        shortfall = proving.coverage_shortfall(
+            suite, measured, context.workspace, target, named
+        )
+        shown = _list(uncovered)
+        if shortfall is not None:
+            shown = proving.show_shortfall(shortfall, context.workspace)
+        lines = enclose("lines", shown)
+        update["to_mend"] = _COVER.format(lines=lines, form=unreachable.HOW_TO_SAY)
         update["covers"] = covers + 1
         update["mends"] = state.get("mends", 0) + 1
         return update

@@ -26,19 +26,27 @@ async def load(state: ImplementationState, context: BuildContext) -> Update:
     """Prepare the worktree and the environment, and check that the repository's own
     tests can run.
     """
-    for doubt in context.blueprint.doubts[:MOST_DOUBTS]:
-        context.observe("warned", f"the design, {doubt[:1].lower()}{doubt[1:]}")
-    base = await context.workspace.open()
-    rendering.check_texts(context.workspace, context.blueprint.declared)
-    before = await context.workspace.test_base()
+    workspace = context.workspace
+    blueprint = context.blueprint
+    for doubt in blueprint.doubts[:MOST_DOUBTS]:
+        first = doubt[:1].lower()
+        rest = doubt[1:]
+        line = f"the design, {first}{rest}"
+        context.observe("warned", line)
+    base = await workspace.open()
+    rendering.check_texts(workspace, blueprint.declared)
+    before = await workspace.test_base()
     proving.check_base(before)
-    context.observe("noted", proving.say_base(before))
+    line = proving.say_base(before)
+    context.observe("noted", line)
+    environment = "; ".join(workspace.environment_notes)
+    material = workspace.gather(state["source"])
     return {
         "base": base,
         "snapshot": base,
         "before": proving.as_state(before),
-        "environment": "; ".join(context.workspace.environment_notes),
-        "material": context.workspace.gather(state["source"]),
+        "environment": environment,
+        "material": material,
     }
 
 
@@ -49,35 +57,39 @@ async def validate(state: ImplementationState, context: BuildContext) -> Update:
     current = finished(state)
     scaffold = state["scaffolds"][-1]
     workspace = context.workspace
-    touched = workspace.changed_files(state["base"], current["snapshot"])
+    blueprint = context.blueprint
+    snapshot = current["snapshot"]
+    base = state["base"]
+    touched = workspace.changed_files(base, snapshot)
     changed_sources = set(touched).difference(scaffold["tests"])
     run_without_code = state.get("bare")
     reverted = {}
-    for path in proving.find_provable(scaffold, context.blueprint):
+    for path in proving.find_provable(scaffold, blueprint):
         if run_without_code and changed_sources == {path}:
             # Reverting the only changed file is the run without code, which is known.
             reverted[path] = TestRun.from_data(run_without_code)
         elif path in touched:
-            await workspace.restore(current["snapshot"])
-            workspace.revert(path, state["base"])
-            run = await workspace.test(accepting.selection(scaffold))
+            await workspace.restore(snapshot)
+            workspace.revert(path, base)
+            selection = accepting.selection(scaffold)
+            run = await workspace.test(selection)
             reverted[path] = proving.own_tests(run, scaffold)
-    await workspace.restore(current["snapshot"])
-    kept = proving.find_kept(state, context.blueprint)
+    await workspace.restore(snapshot)
+    kept = proving.find_kept(state, blueprint)
     unproven, vacuous = proving.find_vacuous(current["run"], reverted, scaffold, kept)
-    deviations = proving.say_deviations(
-        _touched_extras(state, touched),
-        touched,
-        _existing_sources(context),
-        context.blueprint,
-    )
-    warnings = [*accepting.changed_tests(scaffold, workspace), *unproven, *vacuous]
+    extras = _touched_extras(state, touched)
+    existing = _existing_sources(context)
+    deviations = proving.say_deviations(extras, touched, existing, blueprint)
+    weaker = accepting.changed_tests(scaffold, workspace)
+    unnoticed = [*unproven, *vacuous]
+    warnings = [*weaker, *unnoticed]
     for line in warnings:
         context.observe("warned", line)
+    still_open = open_findings(state)
     return {
         "touched": list(touched),
-        "unproven": [*unproven, *vacuous],
-        "findings": [*deviations, *warnings, *open_findings(state)],
+        "unproven": unnoticed,
+        "findings": [*deviations, *warnings, *still_open],
     }
 
 
@@ -95,8 +107,9 @@ def _touched_extras(
 
 def _existing_sources(context: BuildContext) -> set[str]:
     existing = set()
+    workspace = context.workspace
     for path in context.blueprint.sources:
-        if context.workspace.read_base(path) is not None:
+        if workspace.read_base(path) is not None:
             existing.add(path)
     return existing
 
@@ -105,27 +118,30 @@ async def finalize(state: ImplementationState, context: BuildContext) -> Update:
     """Commit the proven code to the item's branch, or leave the best attempt in the
     worktree.
     """
+    workspace = context.workspace
     if state["decision"]:
-        best = proving.best_snapshot(state["iterations"], state["before"])
+        base = state["base"]
+        before = state["before"]
+        best = proving.best_snapshot(state["iterations"], before)
         if not best:
             return {}
-        workspace = context.workspace
         await workspace.restore(best)
-        touched = workspace.changed_files(state["base"], best)
+        touched = workspace.changed_files(base, best)
         return {"touched": list(touched)}
     current = finished(state)
-    commit = context.workspace.commit(
-        current["snapshot"],
-        rendering.commit_message(state, context.blueprint),
-        state["began"],
-    )
-    branch = context.workspace.branch
+    said = rendering.commit_message(state, context.blueprint)
+    snapshot = current["snapshot"]
+    began = state["began"]
+    commit = workspace.commit(snapshot, said, began)
+    branch = workspace.branch
     attempts = count_attempts(state["iterations"])
     iterations = count(attempts, "iteration")
     message = f"green in {iterations} on {branch}"
     unproven = len(state["unproven"])
+    things = "things are"
+    if unproven == 1:
+        things = "thing is"
     if unproven:
-        things = "thing is" if unproven == 1 else "things are"
         message += f"; {unproven} {things} proven by no test, see the report"
     return {
         "commit": commit,

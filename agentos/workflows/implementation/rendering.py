@@ -20,6 +20,7 @@ from agentos.workflows.implementation.state import (
     Iteration,
     count_attempts,
 )
+from agentos.workflows.implementation.unreachable import named_in
 from agentos.workflows.prompts.rendering import show_invisible
 
 ABSENT = "(does not exist yet)"
@@ -108,6 +109,9 @@ def describe_evidence(state: ImplementationState, current: Iteration) -> str:
         missing = name_lines(file)
         if missing:
             lines.append(f"{path}: no test runs the lines {missing}.")
+    for named in named_in(state):
+        line = f"No test can reach, says who wrote the tests: {named}"
+        lines.append(line)
     return "\n".join(lines)
 
 

@@ -9,7 +9,13 @@ from agentos.proving.inspection import plain_id
 from agentos.proving.runners.runs import TestRun
 from agentos.repository.look import Looker
 from agentos.workflows.engine.steps import Update
-from agentos.workflows.implementation import accepting, proving, rendering, talk
+from agentos.workflows.implementation import (
+    accepting,
+    proving,
+    rendering,
+    talk,
+    unreachable,
+)
 from agentos.workflows.implementation.context import (
     TESTS,
     BuildContext,
@@ -58,12 +64,18 @@ async def scaffold(state: ImplementationState, context: BuildContext) -> Update:
         said = talk.say(said, _reply(state, latest))
     answers_before = _count_answers(attempts)
 
+    named = unreachable.named_in(state)
+
     def ask(slips: int) -> AskTurn:
         number = answers_before + slips + 1
         return question_to(context, "tests", TESTS, number, inputs)
 
     def accept(answer: str) -> accepting.AcceptedChanges:
         accepted = accepting.read_tests(answer, context.blueprint, workspace)
+        lines = unreachable.read_unreachable(answer)
+        if lines and accepted.names_nothing:
+            accepted.slips = []
+        named.extend(lines)
         return write_accepted(context, accepted)
 
     attempt = await talk.ask_for_changes(ask, accept, said, looker, workspace.read)
@@ -73,6 +85,7 @@ async def scaffold(state: ImplementationState, context: BuildContext) -> Update:
         "scaffolds": [*attempts, scaffold],
         "tests_inputs": inputs,
         "tests_said": talk.as_data(attempt.said),
+        "unreachable": unreachable.as_data(named),
         **bill(state, *attempt.answers),
     }
     if attempt.accepted.blocked:

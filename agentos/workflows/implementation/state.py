@@ -12,6 +12,9 @@ from typing import Any, NotRequired, TypedDict, cast
 
 from agentos.workflows.drafting.state import DraftingState
 
+Data = dict[str, Any]
+Said = list[list[str]]
+
 
 class Slip(TypedDict):
     """An answer that could not be applied as a whole, and the reply to it."""
@@ -64,9 +67,9 @@ class Iteration(TypedDict):
     """Why the attempt was refused: problems of the answer, or failures of the tests."""
     extras: dict[str, str]
     """Files that the design does not declare, with the reasons given."""
-    run: dict[str, Any]
+    run: Data
     """The run of the item's own tests as JSON data; empty if there was none."""
-    suite: dict[str, Any]
+    suite: Data
     """The run of the whole suite as JSON data; empty if there was none."""
     feedback: str
     """Feedback on this attempt for the next one."""
@@ -84,7 +87,7 @@ class Iteration(TypedDict):
 class Remembered(TypedDict, total=False):
     """What an item goes on from; what an earlier run did not leave is missing."""
 
-    plan: dict[str, Any]
+    plan: Data
     """The state of the plan's review."""
     tests: Scaffold
     base: str
@@ -125,9 +128,9 @@ class ImplementationState(TypedDict):
     """Scenarios of which it says that they only sound like it."""
     plan_findings: list[str]
     """Open findings that whoever writes the tests has to know, a line each."""
-    ledger: NotRequired[dict[str, Any]]
+    ledger: NotRequired[Data]
     """The findings and reviews of the design."""
-    ledger_file: NotRequired[dict[str, Any]]
+    ledger_file: NotRequired[Data]
     """The file of the ledger as it was when the item first needed it."""
     ledger_hash: NotRequired[str]
     """Hash of that file, empty if there was none."""
@@ -136,13 +139,13 @@ class ImplementationState(TypedDict):
     scaffolds: list[Scaffold]
     snapshot: str
     """The commit to which the next step restores the worktree."""
-    red: dict[str, Any]
+    red: Data
     """The run before the code is written, as JSON data; skeletons stand in for modules
     that the tests import.
     """
-    bare: NotRequired[dict[str, Any]]
+    bare: NotRequired[Data]
     """The run without code and without skeletons, as JSON data; empty while unknown."""
-    before: dict[str, Any]
+    before: Data
     """The run of the whole suite on the base, as JSON data; empty if there was none."""
     iterations: list[Iteration]
     unproven: list[str]
@@ -168,23 +171,27 @@ class ImplementationState(TypedDict):
     """The cost of the calls in micro-dollars."""
     tests_inputs: NotRequired[dict[str, str]]
     """What the conversation about the tests began with, beside the design."""
-    tests_said: NotRequired[list[list[str]]]
+    tests_said: NotRequired[Said]
     """What was said in it since: who, and what."""
     code_inputs: NotRequired[dict[str, str]]
-    code_said: NotRequired[list[list[str]]]
+    code_said: NotRequired[Said]
     rulings: NotRequired[int]
     """How often the reviewer ruled on contested tests."""
     to_mend: NotRequired[str]
     """What the test writer is told if its accepted tests have to change."""
     covers: NotRequired[int]
     """How often a shortfall of coverage went to the test writer."""
+    unreachable: NotRequired[Said]
+    """Lines of which the test writer says that no test can reach them: path, first,
+    last, reason.
+    """
     tests_changed: NotRequired[str]
     """How the tests have changed since the coder last saw them."""
     mends: NotRequired[int]
     """How often accepted tests had to change."""
     to_fix: NotRequired[bool]
     """Whether the review of the code sent it back."""
-    code_ledger: NotRequired[dict[str, Any]]
+    code_ledger: NotRequired[Data]
     """What reviews of the code have found, as JSON data."""
     code_reviews: NotRequired[list[str]]
     """The reviews of the code, as JSON."""
