@@ -25,6 +25,7 @@ from agentos.gateway.server import Gateway
 from agentos.gateway.wire import request_to_json
 from agentos.item import Failure, Item, State, failed
 from agentos.kinds import Kind
+from agentos.repository.publish import Amendment
 from agentos.settings import RunConfig
 from agentos.workers import Event
 from agentos.workers.process.channel import Channel, Message
@@ -162,6 +163,25 @@ def test_a_report_that_makes_no_sense_is_one_line(report: dict[str, Any]) -> Non
     with pytest.raises(BadInput, match="report cannot be read") as caught:
         read_report(report)
     assert "\n" not in str(caught.value)
+
+
+def test_an_amendment_is_read_as_it_was_sent() -> None:
+    sent = {"files": {"005-draft.md": "draft"}, "document": "new", "ledger": "was"}
+    results = {**NOTHING, "amendment": sent}
+    read = read_report({**OUTCOME, "artifacts": results, "blobs": [b""]})
+    assert read.artifacts is not None
+    assert read.artifacts.amendment == Amendment(
+        {"005-draft.md": "draft"}, "new", "was"
+    )
+
+
+@pytest.mark.parametrize(
+    "sent", [1, {}, {"files": [], "document": "", "ledger": ""}, {"files": {"a": 1}}]
+)
+def test_an_amendment_that_cannot_be_read_is_refused(sent: object) -> None:
+    results = {**NOTHING, "amendment": sent}
+    with pytest.raises(BadInput):
+        read_report({**OUTCOME, "artifacts": results, "blobs": [b""]})
 
 
 def test_a_report_is_read_as_it_was_sent() -> None:

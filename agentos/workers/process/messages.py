@@ -41,7 +41,6 @@ def artifacts_to_message(artifacts: Artifacts | None) -> Message:
         "files": artifacts.files,
         "document": artifacts.document,
         "commit": artifacts.commit,
-        "amendment": None,
     }
     if artifacts.amendment is not None:
         texts["amendment"] = asdict(artifacts.amendment)
@@ -82,7 +81,7 @@ def _read_artifacts(message: Message) -> Artifacts | None:
         _read_text(texts["document"]),
         _read_text(texts["commit"]),
         message["blobs"][0],
-        _read_amendment(texts["amendment"]),
+        _read_amendment(texts.get("amendment")),
     )
 
 
