@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agentos.documents.changes import (
+    Change,
     Changes,
     Contest,
     Kept,
@@ -34,6 +35,7 @@ from agentos.proving.inspection import (
     skeletons,
     weakened,
 )
+from agentos.state.confinement.folder import PathRefused
 from agentos.workflows.implementation.blueprint import Blueprint
 from agentos.workflows.implementation.blueprint import Change as Kind
 from agentos.workflows.implementation.existing_tests import Comparison, compare
@@ -41,7 +43,8 @@ from agentos.workflows.implementation.importing import top_level_names
 from agentos.workflows.implementation.rendering import Reader
 from agentos.workflows.implementation.state import Scaffold
 
-NOTHING = f"the answer names no file: {NAME_WHOLE.format(path='PATH')}. {OUTSIDE}"
+_BEGIN = NAME_WHOLE.format(path="PATH")
+NOTHING = f"the answer names no file: {_BEGIN}. {OUTSIDE}"
 
 
 @dataclass(slots=True)
@@ -78,7 +81,8 @@ class AcceptedChanges:
     def add_problems(self, path: str, problems: Iterable[SourceProblem]) -> None:
         """Add the problems of an inspected file."""
         for problem in problems:
-            text = f"{path}, line {problem.line}: {problem.text}"
+            place = f"{path}, line {problem.line}"
+            text = f"{place}: {problem.text}"
             self.problems.append(text)
 
 
@@ -106,8 +110,10 @@ def accept_tests(answer: str, blueprint: Blueprint, reader: Reader) -> AcceptedC
     missing = missing_scenarios(inventories, blueprint.scenarios)
     # What a slip has left out, or an answer that says why there is nothing, may not lack
     # anything.
-    if missing and not (accepted.slips or accepted.blocked):
-        accepted.problems.append(_say_missing(missing, accepted.existing))
+    is_whole = not accepted.slips and not accepted.blocked
+    if missing and is_whole:
+        problem = _say_missing(missing, accepted.existing)
+        accepted.problems.append(problem)
     return accepted
 
 
@@ -119,8 +125,10 @@ def _add_present(
         if path in accepted.files or path in accepted.deleted:
             continue
         text = reader.read(path)
-        if text is not None and text != reader.read_base(path):
-            accepted.files[path] = text
+        base = reader.read_base(path)
+        if text is None or text == base:
+            continue
+        accepted.files[path] = text
 
 
 def _say_missing(missing: Sequence[str], existing: Iterable[str]) -> str:
@@ -133,7 +141,8 @@ def _say_missing(missing: Sequence[str], existing: Iterable[str]) -> str:
             test = name.rpartition("::")[2]
             problem += f"; {test} was there before and does not count"
             break
-    return f"{problem}; name one test_{missing[0]}_..."
+    first = missing[0]
+    return f"{problem}; name one test_{first}_..."
 
 
 def _add_tests(
@@ -147,8 +156,11 @@ def _add_tests(
     for test in inventory.names:
         if test.name in comparison.new:
             new.append(test)
-            accepted.names.append(f"{path}::{test.name}")
-    accepted.existing += [f"{path}::{name}" for name in comparison.existing]
+            name = f"{path}::{test.name}"
+            accepted.names.append(name)
+    for old in comparison.existing:
+        name = f"{path}::{old}"
+        accepted.existing.append(name)
     accepted.add_problems(path, inventory.problems)
     for name in comparison.lost:
         problem = f"{path}: {name} was there and is gone; leave it in"
@@ -175,18 +187,21 @@ def accept_code(
 def changed_tests(scaffold: Scaffold, reader: Reader) -> list[str]:
     """Describe the existing tests that the item weakens."""
     lines: list[str] = []
+    tests = scaffold["tests"]
     for path in selection(scaffold):
         base = reader.read_base(path)
         if base is None:
             continue
-        weaker = weakened(base, scaffold["tests"][path])
-        lines += [f"{path}: {line}" for line in weaker]
+        for line in weakened(base, tests[path]):
+            text = f"{path}: {line}"
+            lines.append(text)
     return lines
 
 
 def selection(scaffold: Scaffold) -> tuple[str, ...]:
     """Return the test files of an item that the runner runs."""
-    return tuple(path for path in scaffold["tests"] if is_pytest_module(path))
+    paths = scaffold["tests"]
+    return tuple(filter(is_pytest_module, paths))
 
 
 def skeletons_for(blueprint: Blueprint, reader: Reader) -> Mapping[str, str]:
@@ -211,7 +226,8 @@ def _accept(
     reader: Reader,
 ) -> AcceptedChanges:
     declared = _changes_of(blueprint, paths)
-    parsed = parse_changes(answer, _expected(declared))
+    expected = _expected(declared)
+    parsed = parse_changes(answer, expected)
     accepted = AcceptedChanges(
         blocked=parsed.blocked,
         contested=parsed.contested,
@@ -219,38 +235,59 @@ def _accept(
     )
     if parsed.blocked and parsed.changes:
         accepted.blocked = ""
-        accepted.slips.append(say_both())
+        slip = say_both()
+        accepted.slips.append(slip)
         return accepted
     for problem in parsed.problems:
         accepted.slips.append(problem.text)
     judgment = judge(parsed.changes, declared=declared, protected=protected)
     for refusal in judgment.refusals:
         accepted.slips.append(refusal.text)
-    applied = apply_changes(judgment.allowed, reader.read)
+    changes = _leave_out_unreadable(accepted, judgment.allowed, reader)
+    applied = apply_changes(changes, reader.read)
     accepted.files = applied.files
     accepted.deleted = applied.deleted
     accepted.slips += applied.slips
     accepted.notes = applied.notes
     made = {*applied.files, *applied.deleted}
     for change in judgment.extras:
-        if change.path in made:
-            accepted.extras[change.path] = change.reason
+        path = change.path
+        if path in made:
+            accepted.extras[path] = change.reason
     if _says_nothing(parsed):
         accepted.slips.append(NOTHING)
     return accepted
+
+
+def _leave_out_unreadable(
+    accepted: AcceptedChanges, changes: Iterable[Change], reader: Reader
+) -> list[Change]:
+    """Return the changes of files whose present text can be read, or that are new."""
+    kept = []
+    for change in changes:
+        try:
+            reader.read(change.path)
+        except PathRefused as error:
+            slip = str(error)
+            accepted.slips.append(slip)
+        else:
+            kept.append(change)
+    return kept
 
 
 def _expected(declared: Mapping[str, str]) -> list[str]:
     """Return the files that an answer may mean without saying so."""
     paths = []
     for path, change in declared.items():
-        if path.endswith("/") or change == Kind.DELETE:
-            continue
-        paths.append(path)
+        is_gone = change == Kind.DELETE
+        if not is_gone and not path.endswith("/"):
+            paths.append(path)
     return paths
 
 
 def _says_nothing(parsed: Changes) -> bool:
     if parsed.changes or parsed.problems:
         return False
-    return not (parsed.blocked or parsed.contested or parsed.kept)
+    if parsed.contested or parsed.kept:
+        return False
+    return not parsed.blocked
