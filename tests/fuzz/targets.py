@@ -76,6 +76,11 @@ _CHANGES = (
         ">>>>>>> REPLACE\n",
         "<<<<<<<< SEARCH\n",
         "x = 1\n",
+        "blocked: no\n",
+        "contest: test_a: no\n",
+        "kept: 030: so\n",
+        "@@ -1 +1 @@\n",
+        "<<<<<< SEARCH\n",
         "<think>\n",
         "</think>\n",
     ),
@@ -84,6 +89,7 @@ _CHANGES = (
 
 def _read_changes(text: str) -> None:
     """Read an implementer's answer; what is rendered reads back equal."""
+    parse_changes(text, ("a.py",))
     changes = parse_changes(text).changes
     assert parse_changes(render_changes(changes)).changes == changes
 

@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from agentos.documents.changes.contract import NAME_EDIT, NAME_WHOLE, WRITTEN_OUT
-from agentos.documents.changes.edits import edit_text
+from agentos.documents.changes.edits import Edited, edit_text
 from agentos.documents.changes.elisions import find_elided_edit, find_elision
 from agentos.documents.changes.model import Change, Deletion, EditedFile, WholeFile
 
+Slips = list[str]
 Read = Callable[[str], str | None]
 """Returns the present text of a file, None if there is none."""
 _MAX_LISTED = 8
@@ -38,42 +39,57 @@ def apply_changes(changes: Iterable[Change], read: Read) -> Applied:
     """Apply each change that can be applied as it is meant."""
     applied = Applied()
     for change in changes:
-        match change:
-            case Deletion():
-                applied.deleted.append(change.path)
-            case _ if change.is_cut:
-                applied.slips.append(
-                    f"Line {change.line}: the block of `{change.path}` is not closed;"
-                    " give it whole"
-                )
-            case WholeFile():
-                _write(applied, change, read(change.path))
-            case EditedFile():
-                _edit(applied, change, read(change.path))
+        path = change.path
+        if isinstance(change, Deletion):
+            applied.deleted.append(path)
+            continue
+        present = read(path) or ""
+        if change.is_cut:
+            slips = _cut(change)
+        elif isinstance(change, WholeFile):
+            slips = _write(applied, change, present)
+        else:
+            slips = _edit(applied, change, present)
+        applied.slips += slips
     return applied
 
 
-def _write(applied: Applied, change: WholeFile, before: str | None) -> None:
+def _cut(change: Change) -> Slips:
+    place = _place(change)
+    return [f"{place}: the block is not closed; give it whole"]
+
+
+def _place(change: Change) -> str:
     path = change.path
-    present = before or ""
-    where = f"Line {change.line}: `{path}`"
+    return f"Line {change.line}: `{path}`"
+
+
+def _elided(place: str, elision: str) -> Slips:
+    return [f"{place} has a line `{elision}`; {WRITTEN_OUT}"]
+
+
+def _write(applied: Applied, change: WholeFile, present: str) -> Slips:
+    """Make a change, or return why it is not made."""
+    path = change.path
+    place = _place(change)
     elision = find_elision(path, present, change.text)
     if elision:
-        slip = f"{where} has a line `{elision}`; {WRITTEN_OUT}"
-        applied.slips.append(slip)
-        return
-    is_new = not present.strip()
-    if not (change.is_sure or is_new or _is_whole(present, change.text)):
+        return _elided(place, elision)
+    is_whole = change.is_sure
+    if not is_whole:
+        is_whole = _is_whole(present, change.text)
+    if not is_whole:
         whole = NAME_WHOLE.format(path=path)
         edit = NAME_EDIT.format(path=path)
-        applied.slips.append(
-            f"{where} exists, and nothing says whether the block is the whole file or a"
+        return [
+            f"{place} exists, and nothing says whether the block is the whole file or a"
             f" part of it; {whole}, and {edit} with its sections"
-        )
-        return
+        ]
     if not change.is_sure:
-        applied.notes.append(f"{path}: a block was taken for the whole file")
+        note = f"{path}: a block was taken for the whole file"
+        applied.notes.append(note)
     applied.files[path] = change.text
+    return []
 
 
 def _is_whole(before: str, after: str) -> bool:
@@ -82,13 +98,20 @@ def _is_whole(before: str, after: str) -> bool:
     """
     old = _written(before)
     new = _written(after)
-    if not new or old[0] not in new:
+    if not old:
+        return True
+    if not new:
+        return False
+    if old[0] not in new:
         return False
     *_, last = old
-    if last not in new and new[-1] in old:
+    *_, newest = new
+    if last not in new and newest in old:
         return False
     lost = Counter(old) - Counter(new)
-    return 2 * lost.total() <= len(old)
+    count = lost.total()
+    left = len(old) - count
+    return left >= count
 
 
 def _written(text: str) -> list[str]:
@@ -97,45 +120,40 @@ def _written(text: str) -> list[str]:
     return list(filter(None, bare))
 
 
-def _edit(applied: Applied, change: EditedFile, before: str | None) -> None:
+def _edit(applied: Applied, change: EditedFile, present: str) -> Slips:
+    """Make a change, or return why it is not made."""
     path = change.path
-    present = before or ""
+    place = _place(change)
     edited = edit_text(present, change.edits, path)
+    text = edited.text
     if edited.refused:
-        _refuse(applied, change, edited.refused, edited.applicable)
-        return
-    elided = find_elided_edit(path, present, edited.text, change.edits)
-    elision = find_elision(path, present, edited.text)
-    line = change.line
-    if elided:
-        line = elided.line
+        return _say_refused(change, edited)
+    elision = find_elision(path, present, text)
+    if find_elided_edit(path, present, text, change.edits):
         elision = "..."
     if elision:
-        slip = (
-            f"Line {line}: the edit of `{path}` has a line `{elision}`; {WRITTEN_OUT}"
-        )
-        applied.slips.append(slip)
-        return
-    if edited.notes and _is_broken(path, present, edited.text):
-        notes = edited.notes[:_MAX_LISTED]
-        listed = "; ".join(notes)
-        slip = (
-            f"Line {line}: the edit of `{path}` leaves no valid Python ({listed}); write"
-            " both parts with the indentation of the file"
-        )
-        applied.slips.append(slip)
-        return
-    for note in edited.notes:
-        text = f"{path}: {note}"
-        applied.notes.append(text)
-    applied.files[path] = edited.text
+        return _elided(place, elision)
+    notes = edited.notes
+    if notes and _is_broken(path, present, text):
+        listed = "; ".join(notes[:_MAX_LISTED])
+        return [
+            f"{place} is no valid Python with the edit ({listed}); write both parts"
+            " with the indentation of the file"
+        ]
+    for note in notes:
+        line = f"{path}: {note}"
+        applied.notes.append(line)
+    applied.files[path] = text
+    return []
 
 
 def _is_broken(path: str, before: str, after: str) -> bool:
     """Tell whether a Python module could be parsed before an edit and no longer can."""
     if not path.endswith((".py", ".pyi")):
         return False
-    return _is_python(before) and not _is_python(after)
+    if _is_python(after):
+        return False
+    return _is_python(before)
 
 
 def _is_python(text: str) -> bool:
@@ -146,23 +164,21 @@ def _is_python(text: str) -> bool:
     return True
 
 
-def _refuse(
-    applied: Applied,
-    change: EditedFile,
-    refused: Iterable[Exception],
-    applicable: tuple[int, ...],
-) -> None:
+def _say_refused(change: EditedFile, edited: Edited) -> Slips:
+    """Say which edits cannot be applied, and which could be."""
     path = change.path
     reasons = []
-    for error in refused:
+    for error in edited.refused:
         reason = f"`{path}`: {error}"
         reasons.append(reason)
     count = len(change.edits)
-    if count > 1:
-        text = f"; the file stays as it is, without any of its {count} sections"
-        if applicable:
-            lines = map(str, applicable[:_MAX_LISTED])
-            listed = ", ".join(lines)
-            text += f" (those at lines {listed} of the answer could be applied)"
-        reasons[-1] += f"{text}; send all of them again"
-    applied.slips += reasons
+    if count == 1:
+        return reasons
+    text = f"; the file stays as it is, without any of its {count} sections"
+    if edited.applicable:
+        applicable = edited.applicable[:_MAX_LISTED]
+        lines = map(str, applicable)
+        listed = ", ".join(lines)
+        text += f" (those at lines {listed} of the answer could be applied)"
+    reasons[-1] += f"{text}; send all of them again"
+    return reasons

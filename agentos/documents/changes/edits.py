@@ -24,7 +24,7 @@ from agentos.documents.changes.hints import (
     say_found_often,
     say_not_found,
 )
-from agentos.documents.changes.indentation import Unclear, rewrite
+from agentos.documents.changes.indentation import Passage, Unclear, rewrite
 from agentos.documents.changes.matching import (
     LEVELS,
     Level,
@@ -151,8 +151,9 @@ class _Working:
             raise EditRefused(edit.line, say_absent(self._path))
         match = self._find(edit.line, search, replace)
         found = self._source.plain[match.start : match.end]
+        passage = Passage(match.search, found, match.replace)
         try:
-            new = rewrite(match.level, match.search, found, match.replace)
+            new = rewrite(match.level, passage)
         except Unclear as error:
             line = str(error).strip()[:100]
             raise EditRefused(

@@ -74,6 +74,13 @@ class Block:
     """Whether no fence that could end the block follows before the next one."""
 
 
+class _Lone(NamedTuple):
+    """An unnamed block; `end` is the row below it."""
+
+    fence: Fence
+    end: int
+
+
 class _OpenBlock(NamedTuple):
     """An unnamed block that is still open."""
 
@@ -124,8 +131,8 @@ class Layout:
     ) -> None:
         self.blocks: list[Block] = []
         self.unnamed: list[UnnamedBlock] = []
-        self.lone: list[tuple[Fence, int]] = []
-        """The opening fence of each unnamed block, and the row where it ends."""
+        self.lone: list[_Lone] = []
+        """The unnamed blocks that are in no other block."""
         self.covered = bytearray(len(rows))
         """One byte for each row: 1 if the row belongs to a block."""
         self._rows = rows
@@ -159,7 +166,7 @@ class Layout:
         """Tell whether the last row is the fence that closes a block."""
         last = self._fences[-1]
         below = last.row + 1
-        if below < len(self._rows) or last.row == opening.row:
+        if below < len(self._rows) or last is opening:
             return False
         return last.may_close(opening)
 
@@ -215,7 +222,8 @@ class Layout:
         if text.strip():
             block = UnnamedBlock(line, fence.info[:80])
             self.unnamed.append(block)
-            self.lone.append((fence, end))
+            lone = _Lone(fence, end)
+            self.lone.append(lone)
         self._cover(fence.row, end)
 
     def _cover(self, start: int, end: int) -> None:
@@ -315,10 +323,10 @@ class Layout:
             return is_text
         if len(following) % 2:
             return True
-        for row in self._rows[end - 1 : end - 3 : -1]:
-            if row.rstrip().endswith(":"):
-                return True
-        return False
+        start = max(0, end - 2)
+        above = self._rows[start:end]
+        text = " ".join(above).rstrip()
+        return text.endswith(":")
 
     def _find_end(self, index: int, name: BlockName) -> tuple[int, bool]:
         """Return the index of the fence that ends a block, and whether it closes it.

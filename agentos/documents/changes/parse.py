@@ -59,6 +59,7 @@ from agentos.documents.changes.sections import (
 )
 from agentos.documents.changes.statements import (
     WORDS,
+    Covered,
     Statements,
     read_statements,
 )
@@ -436,7 +437,7 @@ def _read_outside(
             yield number, problem_at(line, text)
 
 
-def _find_reason(rows: Rows, number: int, covered: bytes | bytearray) -> str:
+def _find_reason(rows: Rows, number: int, covered: Covered) -> str:
     """Return the reason below a row or, with nothing else around, above it."""
     below = number + 1
     if not covered[below] and not rows[below].strip() and not covered[below + 1]:
@@ -457,7 +458,7 @@ def _read_bare_edit(
     number: int,
     path: str,
     sections: SectionMap,
-    covered: bytes | bytearray,
+    covered: Covered,
 ) -> EditedFile | None:
     """Return the sections that follow the name of a file without a fence around."""
     start = number + 1

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agentos.documents.changes import (
+    Change,
     Changes,
     Contest,
     Kept,
@@ -34,6 +35,7 @@ from agentos.proving.inspection import (
     skeletons,
     weakened,
 )
+from agentos.state.confinement.folder import PathRefused
 from agentos.workflows.implementation.blueprint import Blueprint
 from agentos.workflows.implementation.blueprint import Change as Kind
 from agentos.workflows.implementation.existing_tests import Comparison, compare
@@ -41,7 +43,8 @@ from agentos.workflows.implementation.importing import command_names, top_level_
 from agentos.workflows.implementation.rendering import Reader
 from agentos.workflows.implementation.state import Scaffold
 
-NOTHING = f"the answer names no file: {NAME_WHOLE.format(path='PATH')}. {OUTSIDE}"
+_BEGIN = NAME_WHOLE.format(path="PATH")
+NOTHING = f"the answer names no file: {_BEGIN}. {OUTSIDE}"
 
 
 @dataclass(slots=True)
@@ -101,7 +104,8 @@ class AcceptedChanges:
     def add_problems(self, path: str, problems: Iterable[SourceProblem]) -> None:
         """Add the problems of an inspected file."""
         for problem in problems:
-            text = f"{path}, line {problem.line}: {problem.text}"
+            place = f"{path}, line {problem.line}"
+            text = f"{place}: {problem.text}"
             self.problems.append(text)
 
 
@@ -145,8 +149,10 @@ def inspect_written_tests(
     missing = missing_scenarios(inventories, blueprint.scenarios)
     # What a slip has left out, or an answer that says why there is nothing, may not lack
     # anything.
-    if missing and not (accepted.slips or accepted.blocked):
-        accepted.problems.append(_say_missing(missing, accepted.existing))
+    is_whole = not accepted.slips and not accepted.blocked
+    if missing and is_whole:
+        problem = _say_missing(missing, accepted.existing)
+        accepted.problems.append(problem)
     return accepted
 
 
@@ -160,7 +166,8 @@ def _say_missing(missing: Sequence[str], existing: Iterable[str]) -> str:
             _, _, test = name.rpartition("::")
             problem += f"; {test} was there before and does not count"
             break
-    return f"{problem}; name one test_{missing[0]}_..."
+    first = missing[0]
+    return f"{problem}; name one test_{first}_..."
 
 
 def _add_tests(
@@ -211,6 +218,7 @@ def inspect_written_code(paths: Iterable[str], reader: Reader) -> list[str]:
 def changed_tests(scaffold: Scaffold, reader: Reader) -> list[str]:
     """Describe the existing tests that the item weakens."""
     lines: list[str] = []
+    tests = scaffold["tests"]
     for path in selection(scaffold):
         base = reader.read_base(path)
         if base is None:
@@ -224,7 +232,8 @@ def changed_tests(scaffold: Scaffold, reader: Reader) -> list[str]:
 
 def selection(scaffold: Scaffold) -> tuple[str, ...]:
     """Return the test files of an item that the runner runs."""
-    return tuple(path for path in scaffold["tests"] if is_pytest_module(path))
+    paths = scaffold["tests"]
+    return tuple(filter(is_pytest_module, paths))
 
 
 def skeletons_for(blueprint: Blueprint, reader: Reader) -> Mapping[str, str]:
@@ -249,7 +258,8 @@ def _accept(
     reader: Reader,
 ) -> AcceptedChanges:
     declared = _changes_of(blueprint, paths)
-    parsed = parse_changes(answer, _expected(declared))
+    expected = _expected(declared)
+    parsed = parse_changes(answer, expected)
     accepted = AcceptedChanges(
         blocked=parsed.blocked,
         contested=parsed.contested,
@@ -257,7 +267,8 @@ def _accept(
     )
     if parsed.blocked and parsed.changes:
         accepted.blocked = ""
-        accepted.slips.append(say_both())
+        slip = say_both()
+        accepted.slips.append(slip)
         return accepted
     slips = accepted.slips
     for problem in parsed.problems:
@@ -265,7 +276,8 @@ def _accept(
     judgment = judge(parsed.changes, declared=declared, protected=protected)
     for refusal in judgment.refusals:
         slips.append(refusal.text)
-    applied = apply_changes(judgment.allowed, reader.read)
+    changes = _leave_out_unreadable(accepted, judgment.allowed, reader)
+    applied = apply_changes(changes, reader.read)
     accepted.files = applied.files
     accepted.deleted = applied.deleted
     accepted.notes = applied.notes
@@ -292,13 +304,28 @@ def _named_in(slips: Iterable[str], paths: Iterable[str]) -> list[str]:
     return named
 
 
+def _leave_out_unreadable(
+    accepted: AcceptedChanges, changes: Iterable[Change], reader: Reader
+) -> list[Change]:
+    """Return the changes of files whose present text can be read, or that are new."""
+    kept = []
+    for change in changes:
+        try:
+            reader.read(change.path)
+        except PathRefused as error:
+            slip = str(error)
+            accepted.slips.append(slip)
+        else:
+            kept.append(change)
+    return kept
+
+
 def _expected(declared: Mapping[str, str]) -> list[str]:
     """Return the files that an answer may mean without saying so."""
     paths = []
     for path, change in declared.items():
-        if change == Kind.DELETE:
-            continue
-        if not path.endswith("/"):
+        is_gone = change == Kind.DELETE
+        if not is_gone and not path.endswith("/"):
             paths.append(path)
     return paths
 

@@ -180,7 +180,7 @@ def _after(
 
 def main(folders: Iterable[str]) -> int:
     """Print the results of folders; return 1 if one is wrong."""
-    results: list[Any] = []
+    results: list[Result] = []
     for folder in map(Path, folders):
         results += map(run_case, load_cases(folder))
     for result in results:
