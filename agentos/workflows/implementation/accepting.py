@@ -218,7 +218,6 @@ def inspect_written_code(paths: Iterable[str], reader: Reader) -> list[str]:
 def changed_tests(scaffold: Scaffold, reader: Reader) -> list[str]:
     """Describe the existing tests that the item weakens."""
     lines: list[str] = []
-    tests = scaffold["tests"]
     for path in selection(scaffold):
         base = reader.read_base(path)
         if base is None:

@@ -262,9 +262,13 @@ def _red_ending(
     if number < allowed:
         return {}
     first = attempts[-1]["problems"][0]
+    failure = Failure.RED_INVALID
     message = f"no usable tests in {number} attempts: {first}"
+    if state["iterations"]:
+        failure = Failure.NOT_GREEN
+        message = f"the tests could not be mended: {first}"
     return {
-        "decision": str(Failure.RED_INVALID),
+        "decision": str(failure),
         "message": message,
         "findings": attempts[-1]["problems"],
     }

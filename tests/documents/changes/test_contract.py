@@ -18,6 +18,7 @@ from agentos.documents.changes.contract import (
 )
 from agentos.workflows.implementation.accepting import (
     AcceptedChanges,
+    inspect_written_code,
     read_code,
     read_tests,
 )
@@ -232,7 +233,12 @@ def test_a_bad_block_does_not_drop_a_good_one() -> None:
 def test_what_is_wrong_with_the_code_is_no_slip() -> None:
     taken = accept(CODE, STUB)
     assert taken.slips == []
-    assert taken.problems
+
+    class Stubbed(Shop):
+        def read(self, path: str) -> str | None:
+            return taken.files.get(path) or super().read(path)
+
+    assert inspect_written_code(taken.files, Stubbed())
 
 
 def test_a_slip_in_the_tests_is_not_taken_for_missing_tests() -> None:
@@ -260,7 +266,7 @@ def test_a_blocked_answer_with_changes_is_asked_which_is_meant() -> None:
 )
 def test_a_reason_is_read_wherever_it_stands(answer: str) -> None:
     taken = accept(CODE, answer)
-    assert taken.refusals == []
+    assert taken.slips == []
     assert taken.files == {"shop/money.py": "X = 1\n"}
     assert taken.extras == {"shop/money.py": "why"}
 
