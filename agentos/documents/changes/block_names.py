@@ -176,6 +176,10 @@ class BlockNames:
             path = mentioned_path(info, self._expected)
         if not path:
             path = lone_path(first, self._expected)
+            marker = read_prose_marker(first)
+            if marker and marker.path in self._expected:
+                path = marker.path
+                verb = marker.verb
             if path:
                 row = start
                 start, said = self._skip_reason(start + 1)

@@ -142,25 +142,27 @@ class Layout:
         self._open: list[_OpenBlock] = []
         self._walk()
 
-    def name_lone(self, path: str) -> Block | None:
-        """Return the only unnamed block as the block of a file, unless its language is
-        that of other files.
+    def name_lone(self, path: str) -> None:
+        """Take the only unnamed block for that of a file, unless its language is that of
+        other files.
         """
         fence, end = self.lone[0]
         language = fence.info.partition(" ")[0].casefold()
         if not fits_language(path, language):
-            return None
+            return
         is_closed = end < len(self._rows)
         if not is_closed:
             is_closed = self._closes_last(fence)
         name = self._names.make_up(path, fence.row)
-        return Block(
+        block = Block(
             name=name,
             fence=fence,
             end=end - is_closed,
             is_closed=is_closed,
             is_last=True,
         )
+        self.blocks.append(block)
+        self.lone.clear()
 
     def _closes_last(self, opening: Fence) -> bool:
         """Tell whether the last row is the fence that closes a block."""
@@ -224,9 +226,10 @@ class Layout:
             self.unnamed.append(block)
             lone = _Lone(fence, end)
             self.lone.append(lone)
-        self._cover(fence.row, end)
+        self.cover(fence.row, end)
 
-    def _cover(self, start: int, end: int) -> None:
+    def cover(self, start: int, end: int) -> None:
+        """Take rows for a part of a block."""
         size = len(self.covered[start:end])
         self.covered[start:end] = b"\x01" * size
 
@@ -268,7 +271,7 @@ class Layout:
             is_alone=not following,
         )
         self.blocks.append(block)
-        self._cover(fence.row, end_row + is_closed)
+        self.cover(fence.row, end_row + is_closed)
         return end + is_closed
 
     def _find_next(self, start: int) -> int:

@@ -16,9 +16,14 @@ from html import unescape
 from itertools import islice
 from operator import itemgetter
 
-from agentos.documents.changes.contract import LONGER_FENCE, NAME_WHOLE
+from agentos.documents.changes.contract import (
+    LONGER_FENCE,
+    NAME_EDIT,
+    NAME_WHOLE,
+    NAMELESS,
+)
 from agentos.documents.changes.diffs import is_diff, read_diff
-from agentos.documents.changes.elisions import is_elision
+from agentos.documents.changes.elisions import is_elision, is_remark_between
 from agentos.documents.changes.fences import (
     MAX_FENCES,
     WHOLE,
@@ -125,9 +130,18 @@ def parse_changes(text: str, expected: Collection[str] = ()) -> Changes:
             if not isinstance(one, Problem):
                 named.add(one.path)
     found = _without_guesses(found)
+    for fence, end in layout.lone:
+        start = fence.row + 1
+        if sections.skip(start, end) > start:
+            problem = _say_nameless(start)
+            found.append((fence.row, problem))
     candidates = _find_rows(lowered, _MARKER_WORDS, begin)
     outside = _read_outside(rows, candidates, layout, sections, named)
     found += islice(outside, _MAX_OUTSIDE)
+    unread = sections.unread(layout.covered)
+    if unread >= 0:
+        problem = _say_nameless(unread + 1)
+        found.append((unread, problem))
     found.sort(key=itemgetter(0))
     changes, problems = _combine(found)
     problems += statements.problems
@@ -147,6 +161,11 @@ def parse_changes(text: str, expected: Collection[str] = ()) -> Changes:
     )
 
 
+def _say_nameless(line: int) -> Problem:
+    name = NAME_EDIT.format(path="PATH")
+    return problem_at(line, f"{NAMELESS}; {name}.")
+
+
 def _blocks(
     layout: Layout, expected: Collection[str], statements: Statements
 ) -> list[Block]:
@@ -156,8 +175,8 @@ def _blocks(
     if statements.blocked or statements.contested:
         return []
     path = next(iter(expected))
-    block = layout.name_lone(path)
-    return [block] if block else []
+    layout.name_lone(path)
+    return layout.blocks
 
 
 def _without_guesses(found: Iterable[_Placed]) -> list[_Placed]:
@@ -252,12 +271,27 @@ def _read_block(rows: Rows, block: Block) -> Iterable[_Found]:
     if name.verb is Verb.DELETE:
         return _read_deletions(rows, block)
     inner = _text_rows(rows, block)
-    is_whole = WHOLE in block.fence.info.split()
+    is_whole = WHOLE in block.fence.info.split() or _quotes_edit(inner, block)
     if name.verb is Verb.EDIT or (not is_whole and holds_section(inner)):
         return [_read_edit(inner, block)]
     if _is_diff(inner, block):
         return [_read_edit(inner, block)]
     return [_read_file(inner, block)]
+
+
+def _quotes_edit(inner: Rows, block: Block) -> bool:
+    """Tell whether a document has its first section in a fence of its own."""
+    if not block.name.is_prose:
+        return False
+    is_open = has_text = False
+    for row in inner:
+        if row.startswith(("```", "~~~")):
+            is_open = not is_open
+        elif loose_length(row, SEARCH):
+            return is_open and has_text
+        elif row.strip() and not is_open:
+            has_text = True
+    return False
 
 
 def _is_diff(inner: Rows, block: Block) -> bool:
@@ -354,7 +388,9 @@ def _read_parts(inner: Rows, block: Block, first_line: int) -> list[Edit] | Prob
         marker = read_comment_marker(row)
         if marker:
             return marker.path == path
-        return read_prose_reason(row) is not None
+        if read_prose_reason(row) is not None:
+            return True
+        return is_remark_between(row)
 
     if any(_ESCAPED in row for row in inner):
         inner = list(map(unescape, inner))
@@ -425,7 +461,7 @@ def _read_outside(
             reason = _find_reason(rows, number, covered)
             yield number, Deletion(path, line, reason)
             continue
-        edited = _read_bare_edit(rows, number, path, sections, covered)
+        edited = _read_bare_edit(rows, number, path, sections, layout)
         if edited:
             named.add(path)
             yield number, edited
@@ -458,7 +494,7 @@ def _read_bare_edit(
     number: int,
     path: str,
     sections: SectionMap,
-    covered: Covered,
+    layout: Layout,
 ) -> EditedFile | None:
     """Return the sections that follow the name of a file without a fence around."""
     start = number + 1
@@ -478,11 +514,12 @@ def _read_bare_edit(
             end += 1
         else:
             break
-    if end == start or any(covered[start:end]):
+    if end == start or any(layout.covered[start:end]):
         return None
     edits = read_sections(rows[start:end], start + 1)
     if isinstance(edits, Problem) or not edits:
         return None
+    layout.cover(start, end)
     return EditedFile(path, tuple(edits), number + 1, reason)
 
 

@@ -107,6 +107,13 @@ class SectionMap:
                 return row
             row = end + 1
 
+    def unread(self, covered: bytes | bytearray) -> int:
+        """Return the row of the first section that is in no block, or -1."""
+        for start, _ in self._sections:
+            if not covered[start]:
+                return start
+        return -1
+
     def end_of(self, row: int) -> int:
         """Return the row after the section that begins in a row, 0 if none does."""
         index = bisect_left(self._sections, (row, 0))
