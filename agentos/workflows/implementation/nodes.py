@@ -134,7 +134,8 @@ async def finalize(state: ImplementationState, context: BuildContext) -> Update:
     began = state["began"]
     commit = workspace.commit(snapshot, said, began)
     branch = workspace.branch
-    attempts = count_attempts(state["iterations"])
+    tried = state["iterations"]
+    attempts = count_attempts(tried)
     iterations = count(attempts, "iteration")
     message = f"green in {iterations} on {branch}"
     unproven = len(state["unproven"])

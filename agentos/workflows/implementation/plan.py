@@ -42,14 +42,17 @@ from agentos.workflows.drafting.nodes import NO_MODEL
 from agentos.workflows.drafting.showing import show_changes, show_earlier
 from agentos.workflows.engine.steps import Update
 from agentos.workflows.implementation import revising
-from agentos.workflows.implementation.blueprint import find_plan_problems
+from agentos.workflows.implementation.blueprint import (
+    Blueprint,
+    find_plan_problems,
+    read_blueprint,
+)
 from agentos.workflows.implementation.context import (
     PLAN,
     REVISE,
     TESTS,
     BuildContext,
     bill,
-    first_of,
     question_to,
 )
 from agentos.workflows.implementation.state import ImplementationState, joined
@@ -89,14 +92,10 @@ def reviewed_text(state: ImplementationState) -> ReviewedText:
 
 
 async def review_plan(state: ImplementationState, context: BuildContext) -> Update:
-    """Have the test plan reviewed before anything is built: first by a rule, then by
-    the reviewer, unless this very text was reviewed before.
+    """Have the test plan reviewed before anything is built, unless this very text was
+    reviewed before.
     """
     rounds = revising.rounds_of(state)
-    if not rounds:
-        problems = find_plan_problems(context.blueprint)
-        if problems:
-            return _refuse_by_rule(problems)
     text = reviewed_text(state)
     opened = _open_ledger(state, context, text)
     state = joined(state, opened)
@@ -128,18 +127,6 @@ async def review_plan(state: ImplementationState, context: BuildContext) -> Upda
     }
     state = joined(state, update)
     return {**update, **await _decide(state, context, verdict)}
-
-
-def _refuse_by_rule(problems: list[str]) -> Update:
-    message = (
-        f"the test plan has a gap: {first_of(problems)}; revise the design's section"
-        " 10.1"
-    )
-    return {
-        "decision": str(State.NEEDS_REVISION),
-        "message": message,
-        "findings": problems,
-    }
 
 
 def _open_ledger(
@@ -233,6 +220,7 @@ async def _ask(
         "looking": describe_looking("reviewer", looker),
         "earlier_findings": show_earlier(ledger, notes),
         "changes": show_changes(before, text.design),
+        "hints": "\n".join(find_plan_problems(_blueprint_of(state, text))),
     }
     number = max(1, len(rounds))
 
@@ -254,6 +242,10 @@ async def _ask(
     if judgment.looked:
         context.observe("looked", f"reviewer: {'; '.join(judgment.looked)}")
     return judgment
+
+
+def _blueprint_of(state: ImplementationState, text: ReviewedText) -> Blueprint:
+    return read_blueprint(text.design, state["item"], is_draft=True)
 
 
 def _open_looker(context: BuildContext, item: str) -> Looker | None:

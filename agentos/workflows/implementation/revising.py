@@ -51,7 +51,6 @@ from agentos.workflows.drafting.state import (
 )
 from agentos.workflows.engine.steps import Update
 from agentos.workflows.implementation.blueprint import (
-    find_plan_problems,
     read_blueprint,
 )
 from agentos.workflows.implementation.context import (
@@ -300,18 +299,13 @@ def _open_drafting(
 
 
 def _check_plan(draft: str, item: str) -> list[Finding]:
-    """Return why a revised design could not be built, or tests nothing of it."""
+    """Return why a revised design could not be built."""
     try:
-        problems = find_plan_problems(read_blueprint(draft, item, is_draft=True))
+        read_blueprint(draft, item, is_draft=True)
     except BadInput as error:
-        problems = [str(error)]
-    findings = []
-    for number, problem in enumerate(problems, start=1):
-        finding = Finding(
-            f"plan-{number}", Tier.HIGH, Category.QUALITY, "10.1", problem
-        )
-        findings.append(finding)
-    return findings
+        problem = str(error)
+        return [Finding("plan-1", Tier.HIGH, Category.QUALITY, "10.1", problem)]
+    return []
 
 
 async def approve(state: ImplementationState, context: BuildContext) -> Update:
