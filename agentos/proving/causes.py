@@ -17,6 +17,10 @@ from agentos.proving.runners.runs import (
 _STAND_INS = ("'NoneType'", "NotWrittenYet")
 """Words in the message of an operation on something that is not built yet."""
 
+_SIGNATURE = re.compile(r"\(\) (?:missing|takes|got)\b")
+"""A call that does not fit the function."""
+_QUOTED = re.compile(r"'([\w.]+)'")
+_BUILTINS = frozenset(dir(builtins))
 _FAILED = (TestOutcome.FAILED, TestOutcome.ERROR)
 
 Failure = TestResult | CollectionError
@@ -228,9 +232,21 @@ def _fault(failure: Failure, path: str, planned: Collection[str]) -> str:
     # An attribute of a builtin, such as None: planned code may return nothing yet.
     if kind == "AttributeError" and module not in ("builtins", ""):
         return f"{module} is not part of the design"
-    if kind == "TypeError" and not _is_about_stand_in(failure.message):
+    if kind == "TypeError" and _is_wrong_call(failure.message):
         return "the test itself makes a wrong call"
     return ""
+
+
+def _is_wrong_call(message: str) -> bool:
+    """Tell whether a call does not fit its function; an object without a length or an
+    order lacks what may be asked for.
+    """
+    if _is_about_stand_in(message):
+        return False
+    if _SIGNATURE.search(message):
+        return True
+    named = _QUOTED.findall(message)
+    return _BUILTINS.issuperset(named)
 
 
 def _is_about_stand_in(message: str) -> bool:
