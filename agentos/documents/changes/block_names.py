@@ -124,7 +124,7 @@ class BlockNames:
         above = self._look_above(fence)
         inside = self._look_inside(fence)
         above_path = above.marker.path if above.marker else ""
-        info_path = read_info_path(info).removeprefix("./")
+        info_path = read_info_path(info)
         start = fence + 1
         reason = other = ""
         if inside.marker:
@@ -156,7 +156,7 @@ class BlockNames:
             row=row,
             start=start,
             preamble=inside.preamble,
-            reason=reason or inside.reason or above.reason,
+            reason=reason or marker.reason or inside.reason or above.reason,
             above=above.row,
             other=other,
         )

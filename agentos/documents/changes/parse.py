@@ -232,7 +232,7 @@ def _read_block(rows: Rows, block: Block) -> Iterable[_Found]:
         other = _show(name.other)
         text = f"the block names `{shown}` and `{other}`; name one file a block."
         return [problem_at(line, text)]
-    if not is_note_harmless(name.note):
+    if name.verb is not Verb.EDIT and not is_note_harmless(name.note):
         note = _show(name.note)
         text = (
             f"`{note}` stands behind the path `{shown}`; send the whole file or an"
@@ -421,14 +421,14 @@ def _read_outside(
         line = number + 1
         path = marker.path
         if marker.verb is Verb.DELETE:
-            reason = _find_reason(rows, number, covered)
+            reason = marker.reason or _find_reason(rows, number, covered)
             yield number, Deletion(path, line, reason)
             continue
         edited = _read_bare_edit(rows, number, path, sections, covered)
         if edited:
             named.add(path)
             yield number, edited
-        elif path not in named:
+        elif path not in named and marker.has_colon:
             shown = _show(path)
             text = (
                 f"names `{shown}`, but no fenced block follows; send its text in one."

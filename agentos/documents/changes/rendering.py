@@ -6,7 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from agentos.documents.changes.fences import WHOLE
 from agentos.documents.changes.languages import language_of
-from agentos.documents.changes.markers import read_prose_reason, split_note
+from agentos.documents.changes.markers import (
+    read_prose_reason,
+    split_note,
+    split_reason,
+)
 from agentos.documents.changes.model import (
     Change,
     Changes,
@@ -100,6 +104,6 @@ def _count_backticks(row: str) -> int:
 
 
 def _quote(path: str) -> str:
-    if split_note(path) == (path, ""):
+    if split_note(path) == split_reason(path) == (path, ""):
         return path
     return f"`{path}`"

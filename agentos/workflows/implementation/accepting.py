@@ -244,7 +244,7 @@ def _accept(
     reader: Reader,
 ) -> AcceptedChanges:
     declared = _changes_of(blueprint, paths)
-    parsed = parse_changes(answer, _expected(declared))
+    parsed = parse_changes(answer, expected_files(declared))
     accepted = AcceptedChanges(
         blocked=parsed.blocked,
         contested=parsed.contested,
@@ -280,7 +280,7 @@ def _named_in(slips: Iterable[str], paths: Iterable[str]) -> list[str]:
     return [path for path in paths if f"`{path}`" in said]
 
 
-def _expected(declared: Mapping[str, str]) -> list[str]:
+def expected_files(declared: Mapping[str, str]) -> list[str]:
     """Return the files that an answer may mean without saying so."""
     paths = []
     for path, change in declared.items():
