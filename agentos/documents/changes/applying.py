@@ -11,7 +11,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from agentos.documents.changes.contract import NAME_EDIT, NAME_WHOLE, WRITTEN_OUT
+from agentos.documents.changes.contract import (
+    NAME_EDIT,
+    NAME_WHOLE,
+    WHOLE_LINES,
+    WRITTEN_OUT,
+)
 from agentos.documents.changes.edits import edit_text
 from agentos.documents.changes.elisions import find_elided_edit, find_elision
 from agentos.documents.changes.model import Change, Deletion, EditedFile, WholeFile
@@ -120,8 +125,8 @@ def _edit(applied: Applied, change: EditedFile, before: str | None) -> None:
         notes = edited.notes[:_MAX_LISTED]
         listed = "; ".join(notes)
         slip = (
-            f"Line {line}: the edit of `{path}` leaves no valid Python ({listed}); write"
-            " both parts with the indentation of the file"
+            f"Line {line}: the edit of `{path}` leaves no valid Python ({listed}); {WHOLE_LINES},"
+            " with their indentation"
         )
         applied.slips.append(slip)
         return

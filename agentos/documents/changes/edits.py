@@ -33,6 +33,7 @@ from agentos.documents.changes.matching import (
     without_returns,
 )
 from agentos.documents.changes.model import Edit, Rows
+from agentos.documents.changes.near_matches import near_spellings
 from agentos.documents.changes.spellings import Spelling, spellings
 from agentos.errors import AgentOSError
 
@@ -190,8 +191,26 @@ class _Working:
             match = self._find_spelled(line, spelling, spelling.levels)
             if match:
                 return match
+        match = self._find_near(line, search, replace)
+        if match:
+            return match
         present = self._see_present()
         raise EditRefused(line, say_not_found(present, search, replace))
+
+    def _find_near(self, line: int, search: Rows, replace: Rows) -> _Match | None:
+        """Look for what the file has with other blank lines, or within a line."""
+        sources = [self._source]
+        if self._spans:
+            sources.append(self._see_present())
+        for source in sources:
+            near = list(near_spellings(source, search, replace))
+            if len(near) > 1:
+                return None
+            for spelling in near:
+                match = self._find_spelled(line, spelling, spelling.levels)
+                if match:
+                    return match
+        return None
 
     def _find_spelled(
         self, line: int, spelling: Spelling, levels: Sequence[Level]

@@ -56,9 +56,14 @@ def align(search: Rows, found: Rows, replace: Rows) -> dict[int, str]:
     """Return the rows of a replacement that the edit leaves alone, as the file has
     them.
     """
+    places = align_rows(search, replace)
+    return {number: found[place] for number, place in places.items()}
+
+
+def align_rows(search: Rows, replace: Rows) -> dict[int, int]:
+    """Return which rows of a replacement are which ones of the SEARCH."""
     old = list(map(without_end, search))
     new = list(map(without_end, replace))
-    kept: dict[int, str] = {}
     start = _count_same(old, new)
     old_rest = old[start:]
     new_rest = new[start:]
@@ -67,22 +72,22 @@ def align(search: Rows, found: Rows, replace: Rows) -> dict[int, str]:
     end = _count_same(old_rest, new_rest)
     old_end = len(old) - end
     new_end = len(new) - end
+    places: dict[int, int] = {}
     for number in range(start):
-        kept[number] = found[number]
+        places[number] = number
     for number in range(end):
-        kept[new_end + number] = found[old_end + number]
+        places[new_end + number] = old_end + number
     old = old[start:old_end]
     new = new[start:new_end]
     longest = max(len(old), len(new))
     if longest > _MAX_ALIGNED:
-        return kept
+        return places
     matcher = SequenceMatcher(None, old, new, autojunk=False)
     for block in matcher.get_matching_blocks():
         for offset in range(block.size):
-            place = start + block.a + offset
             number = start + block.b + offset
-            kept[number] = found[place]
-    return kept
+            places[number] = start + block.a + offset
+    return places
 
 
 def _count_same(old: Rows, new: Rows) -> int:

@@ -69,6 +69,33 @@ class Source:
             place = text.find(pattern, following)
         return found
 
+    def find_written(self, wanted: Rows) -> list[tuple[int, int]]:
+        """Return where rows begin and end if neither blank lines nor indentation count.
+
+        `wanted` has no blank rows.
+        """
+        numbers = []
+        written = []
+        for number, row in enumerate(self.plain):
+            if not is_blank(row):
+                numbers.append(number)
+                written.append(row)
+        places = []
+        size = len(wanted)
+        for start in Source(written).find(wanted, str.strip):
+            last = start + size - 1
+            end = numbers[last] + 1
+            places.append((numbers[start], end))
+        return places
+
+    def find_part(self, part: str) -> int:
+        """Return the row that holds a part of a line, -1 if there is not exactly one."""
+        text = "\n".join(self.plain)
+        place = text.find(part)
+        if place < 0 or text.find(part, place + 1) >= 0:
+            return -1
+        return text.count("\n", 0, place)
+
     def locate(self, wanted: Rows, level: Level) -> list[int]:
         """Return the rows where the wanted ones begin at a level."""
         if level is Level.EXACT:
