@@ -53,6 +53,7 @@ def apply_changes(changes: Iterable[Change], read: Read) -> Applied:
                 )
             case WholeFile():
                 _write(applied, change, read(change.path))
+                _edit_written(applied, change)
             case EditedFile():
                 _edit(applied, change, read(change.path))
     return applied
@@ -79,6 +80,16 @@ def _write(applied: Applied, change: WholeFile, before: str | None) -> None:
     if not change.is_sure:
         applied.notes.append(f"{path}: a block was taken for the whole file")
     applied.files[path] = change.text
+
+
+def _edit_written(applied: Applied, change: WholeFile) -> None:
+    """Apply the edits that an answer makes to a file that it has written."""
+    path = change.path
+    if not change.edits or path not in applied.files:
+        return
+    text = applied.files.pop(path)
+    edited = EditedFile(path, change.edits, change.line)
+    _edit(applied, edited, text)
 
 
 def _is_whole(before: str, after: str) -> bool:

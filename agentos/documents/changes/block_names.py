@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from agentos.documents.changes.diffs import path_in_header
 from agentos.documents.changes.markers import (
     Marker,
     Verb,
+    is_sentence,
     lone_path,
     mentioned_path,
     read_comment_marker,
@@ -34,6 +34,7 @@ _PROSE_FILES = (
 )
 _DIFFS = frozenset({"diff", "patch", "udiff"})
 _MAX_HEADER = 6
+_MAX_PROSE = 6
 _PREAMBLES = ("#!", "<?", "<!doctype", "# -*-")
 
 
@@ -168,12 +169,12 @@ class BlockNames:
         first = self.row_at(start)
         row = fence
         verb = Verb.FILE
-        path = ""
         if info.partition(" ")[0].casefold() in _DIFFS:
             verb = Verb.EDIT
-            path = self._find_in_diff(start)
-        if not path:
-            path = mentioned_path(info, self._expected)
+            if self._has_header(start):
+                # `patches.py` reads a diff that names its files.
+                return None
+        path = mentioned_path(info, self._expected)
         if not path:
             path = lone_path(first, self._expected)
             if path:
@@ -215,14 +216,12 @@ class BlockNames:
             path = mentioned_path(text, self._expected)
         return row, path
 
-    def _find_in_diff(self, start: int) -> str:
-        """Return the path in the header of a diff."""
+    def _has_header(self, start: int) -> bool:
+        """Tell whether a diff names its file."""
         for row in range(start, start + _MAX_HEADER):
-            text = self.row_at(row)
-            if text.startswith("+++ "):
-                path = path_in_header(text)
-                return path if path in self._expected else ""
-        return ""
+            if self.row_at(row).startswith("+++ "):
+                return True
+        return False
 
     def _look_inside(self, fence: int) -> _Place:
         """Return the marker in the first rows of a block."""
@@ -239,9 +238,36 @@ class BlockNames:
         if reason and read_comment_marker(self.row_at(row + 1)):
             row += 1
         marker = read_comment_marker(self.row_at(row))
+        if marker is None and not preamble:
+            row = self._skip_prose(row)
+            marker = read_comment_marker(self.row_at(row))
         if marker is None:
             return _Place()
         return _Place(marker, row, preamble, reason)
+
+    def _skip_prose(self, row: int) -> int:
+        """Return the row after a few sentences and blank rows."""
+        for _ in range(_MAX_PROSE):
+            text = self.row_at(row)
+            if text.strip() and not is_sentence(text):
+                break
+            row += 1
+        return row
+
+    def name_at(self, marker: Marker, row: int) -> BlockName:
+        """Return the name that a marker further down in a block gives to what follows."""
+        start, reason = self._skip_reason(row + 1)
+        return BlockName(
+            verb=marker.verb,
+            path=marker.path,
+            note=marker.note,
+            row=row,
+            start=start,
+            preamble=(),
+            reason=reason or marker.reason,
+            above=-1,
+            other="",
+        )
 
     def _skip_reason(self, start: int) -> tuple[int, str]:
         """Return the row after a reason and one blank row, and the reason."""

@@ -25,12 +25,13 @@ from typing import NamedTuple
 from agentos.documents.changes.block_names import BlockName, BlockNames
 from agentos.documents.changes.languages import fits_language
 from agentos.documents.changes.markers import (
+    Marker,
     Verb,
     read_prose_marker,
     read_prose_reason,
 )
 from agentos.documents.changes.model import Rows, UnnamedBlock
-from agentos.documents.changes.python_strings import is_string_open
+from agentos.documents.changes.python_strings import are_paired, is_string_open
 from agentos.documents.changes.sections import SEARCH, SectionMap, loose_length
 
 MAX_FENCES = 20_000
@@ -128,6 +129,8 @@ class Layout:
         """The opening fence of each unnamed block, and the row where it ends."""
         self.covered = bytearray(len(rows))
         """One byte for each row: 1 if the row belongs to a block."""
+        self.taken = bytearray(len(rows))
+        """The same for blocks that name a file."""
         self._rows = rows
         self._fences = fences
         self._sections = sections
@@ -236,7 +239,7 @@ class Layout:
         following: list[int] = []
         if is_closed:
             following = self._find_following(fence, end + 1)
-        is_ambiguous = False
+        is_ambiguous = self._divides_strings(index, end, name)
         if following and not self._is_edit(fence, name):
             closing = self._fences[end]
             is_ambiguous = self._is_ambiguous(name, closing.row, following)
@@ -244,9 +247,7 @@ class Layout:
             end = self._find_next(end + 1)
             is_closed = False
         is_last = end == len(self._fences)
-        end_row = len(self._rows)
-        if not is_last:
-            end_row = self._fences[end].row
+        end_row = self._row_of(end)
         if is_closed and not name.reason:
             reason = self._names.reason_below(end_row)
             name = replace(name, reason=reason)
@@ -261,7 +262,33 @@ class Layout:
         )
         self.blocks.append(block)
         self._cover(fence.row, end_row + is_closed)
+        self.taken[fence.row : end_row] = self.covered[fence.row : end_row]
         return end + is_closed
+
+    def _divides_strings(self, index: int, end: int, name: BlockName) -> bool:
+        """Tell whether fences in a Python file pair up across its strings."""
+        if not name.path.endswith(_PYTHON) or self._is_edit(self._fences[index], name):
+            return False
+        opening = self._fences[index]
+        inner = []
+        for fence in self._fences[index + 1 : end]:
+            if fence.may_close(opening):
+                inner.append(fence.row - name.start)
+        if not inner:
+            return False
+        last = self._row_of(end)
+        text = "\n".join(self._rows[name.start : last])
+        return not are_paired(text, inner)
+
+    def _row_of(self, index: int) -> int:
+        """Return the row of a fence, or the end of the answer."""
+        if index < len(self._fences):
+            return self._fences[index].row
+        return len(self._rows)
+
+    def name_at(self, marker: Marker, row: int) -> BlockName:
+        """Return the name that a marker further down in a block gives."""
+        return self._names.name_at(marker, row)
 
     def _find_next(self, start: int) -> int:
         """Return the index of the next fence that names a file."""

@@ -62,6 +62,7 @@ _SPACED = re.compile(
     r"(file|edit)[*_]{0,3}[ \t]++(`[^`]{1,300}`|\S{1,300})(?:[ \t]++\((.{0,100})\))?[ \t*]*",
     re.IGNORECASE,
 )
+_SENTENCE = re.compile(r"[A-Z][\w']*+(?:[ \t]++[^\s={}<>;|]++){2,}[.:!]?(?<=[.:!])")
 _NOT_PATHS = frozenset({"asp.net", "vb.net", "ado.net"})
 
 
@@ -250,6 +251,11 @@ def _plain(path: str) -> str:
     while path.startswith("./"):
         path = path[2:]
     return path
+
+
+def is_sentence(row: str) -> bool:
+    """Tell whether a row is a sentence, and so no text of a program."""
+    return _SENTENCE.fullmatch(row[:_MAX_LONE].strip(_BLANK)) is not None
 
 
 def lone_path(row: str, expected: Collection[str]) -> str:

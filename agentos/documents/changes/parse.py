@@ -13,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from html import unescape
-from itertools import islice
+from itertools import chain, islice
 from operator import itemgetter
 
 from agentos.documents.changes.contract import LONGER_FENCE, NAME_WHOLE
 from agentos.documents.changes.diffs import is_diff, read_diff
 from agentos.documents.changes.elisions import is_elision
+from agentos.documents.changes.envelopes import open_envelope
 from agentos.documents.changes.fences import (
     MAX_FENCES,
     WHOLE,
@@ -29,6 +30,7 @@ from agentos.documents.changes.fences import (
 from agentos.documents.changes.markers import (
     Verb,
     is_note_harmless,
+    is_sentence,
     read_comment_marker,
     read_comment_reason,
     read_prose_marker,
@@ -49,6 +51,7 @@ from agentos.documents.changes.model import (
     WholeFile,
     problem_at,
 )
+from agentos.documents.changes.patches import PATCH_SIGNS, read_patches
 from agentos.documents.changes.sections import (
     REPLACE,
     SEARCH,
@@ -57,6 +60,7 @@ from agentos.documents.changes.sections import (
     loose_length,
     read_sections,
 )
+from agentos.documents.changes.splitting import Splitter
 from agentos.documents.changes.statements import (
     WORDS,
     Statements,
@@ -102,6 +106,7 @@ def parse_changes(text: str, expected: Collection[str] = ()) -> Changes:
         return _refuse(
             f"The answer is longer than {megabytes} MB; send fewer files, or edits."
         )
+    text = open_envelope(text)
     rows = text.removeprefix("\ufeff").split("\n")
     begin = _skip_thoughts(rows)
     fenced = _find_rows(text, ("```", "~~~"), begin, MAX_FENCES)
@@ -118,13 +123,19 @@ def parse_changes(text: str, expected: Collection[str] = ()) -> Changes:
     statements = read_statements(rows, spoken, layout.covered)
     found: list[_Placed] = []
     named: set[str] = set()
-    for block in _blocks(layout, expected, statements):
+    candidates = _find_rows(lowered, _MARKER_WORDS, begin)
+    patched = _find_rows(text, PATCH_SIGNS, begin)
+    found += read_patches(rows, patched, layout.taken, expected)
+    blocks = layout.blocks
+    if not found:
+        blocks = _blocks(layout, expected, statements)
+    splitter = Splitter(rows, candidates, layout, sections, expected)
+    for block in chain.from_iterable(map(splitter.split, blocks)):
         for one in _read_block(rows, block):
             found.append((block.fence.row, one))
             if not isinstance(one, Problem):
                 named.add(one.path)
     found = _without_guesses(found)
-    candidates = _find_rows(lowered, _MARKER_WORDS, begin)
     outside = _read_outside(rows, candidates, layout, sections, named)
     found += islice(outside, _MAX_OUTSIDE)
     found.sort(key=itemgetter(0))
@@ -353,7 +364,7 @@ def _read_parts(inner: Rows, block: Block, first_line: int) -> list[Edit] | Prob
         marker = read_comment_marker(row)
         if marker:
             return marker.path == path
-        return read_prose_reason(row) is not None
+        return is_sentence(row) or read_prose_reason(row) is not None
 
     if any(_ESCAPED in row for row in inner):
         inner = list(map(unescape, inner))
@@ -424,7 +435,7 @@ def _read_outside(
             reason = marker.reason or _find_reason(rows, number, covered)
             yield number, Deletion(path, line, reason)
             continue
-        edited = _read_bare_edit(rows, number, path, sections, covered)
+        edited = _read_bare_edit(rows, number, path, sections, layout.taken)
         if edited:
             named.add(path)
             yield number, edited
@@ -492,6 +503,7 @@ def _combine(found: Iterable[_Placed]) -> tuple[list[Change], list[Problem]]:
     """
     changes: dict[str, Change] = {}
     problems: list[Problem] = []
+    disputed: set[str] = set()
     edits = 0
     for _, one in found:
         if isinstance(one, Problem):
@@ -522,17 +534,19 @@ def _combine(found: Iterable[_Placed]) -> tuple[list[Change], list[Problem]]:
             if both is None:
                 shown = _show(path)
                 text = (
-                    f"line {before.line} changes `{shown}` in another way; send each"
-                    " file once."
+                    f"line {before.line} changes `{shown}` in another way, so neither is"
+                    " taken; send each file once."
                 )
                 problems.append(problem_at(line, text))
+                disputed.add(path)
                 continue
             joined = both
         if isinstance(one, EditedFile) and one.is_cut:
             # A block that is cut off stays last, as in the answer.
             changes.pop(path, None)
         changes[path] = joined
-    return list(changes.values()), problems
+    agreed = [change for path, change in changes.items() if path not in disputed]
+    return agreed, problems
 
 
 def _join(before: Change, after: Change) -> Change | None:
@@ -540,9 +554,7 @@ def _join(before: Change, after: Change) -> Change | None:
     before = replace(before, reason=reason)
     if before == replace(after, reason=reason):
         return before
-    if not isinstance(before, EditedFile):
-        return None
-    if not isinstance(after, EditedFile):
+    if not isinstance(after, EditedFile) or isinstance(before, Deletion):
         return None
     return replace(
         before,
