@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 
 _FENCES = ("```", "~~~")
 _SIGNS = ("```", "~~~", "<<<<<<<", "*** Begin Patch", "# File:", "# Edit:", "# Delete:")
+_PATH_KEYS = ("path", "file", "filename", "file_path")
+_TEXT_KEYS = ("content", "contents", "text", "code")
+_BACKTICKS = re.compile(r"`+")
 _MOST = 50
 
 
@@ -19,10 +23,53 @@ def open_envelope(text: str) -> str:
         data = json.loads(bare, strict=False)
     except (ValueError, RecursionError):
         return text
+    files = _files(data)
+    if files:
+        return "\n".join(files)
     answers = [one for one in _texts(data) if _is_answer(one)]
     if len(answers) != 1:
         return text
     return answers[0]
+
+
+def _files(data: object) -> list[str]:
+    """Return a block for each file of a list, none if one of its parts is no file."""
+    listed = data
+    if isinstance(data, dict):
+        lists = [one for one in data.values() if isinstance(one, list)]
+        listed = lists[0] if len(lists) == 1 else []
+    if not isinstance(listed, list):
+        return []
+    blocks = []
+    for one in listed:
+        block = _block(one)
+        if not block:
+            return []
+        blocks.append(block)
+    return blocks
+
+
+def _block(file: object) -> str:
+    """Write an object such as `{"path": "a.py", "content": "..."}` as a block."""
+    if not isinstance(file, dict):
+        return ""
+    path = _first_text(file, _PATH_KEYS)
+    text = _first_text(file, _TEXT_KEYS)
+    if not path or not text or "\n" in path or len(file) > 2:
+        return ""
+    longest = max(map(len, _BACKTICKS.findall(text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    if not text.endswith("\n"):
+        text += "\n"
+    return f"{fence}\n# File: `{path}`\n{text}{fence}\n"
+
+
+def _first_text(data: Mapping[object, object], keys: Iterable[str]) -> str:
+    for key in keys:
+        value = data.get(key)
+        if isinstance(value, str):
+            return value
+    return ""
 
 
 def _without_fence(text: str) -> str:

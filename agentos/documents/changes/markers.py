@@ -62,6 +62,11 @@ _SPACED = re.compile(
     r"(file|edit)[*_]{0,3}[ \t]++(`[^`]{1,300}`|\S{1,300})(?:[ \t]++\((.{0,100})\))?[ \t*]*",
     re.IGNORECASE,
 )
+_ORNAMENT = re.compile(r"[^\w./@~\[(\\-]+")
+"""What models put in front of a path: list signs, pictures, quotes."""
+_BETWEEN = re.compile(r"`?(?:,[ \t]*+(?:and[ \t]++)?|[ \t]++and[ \t]++)`?")
+_WIDE_COLON = "\uff1a"
+_FIXED_BLANK = "\u00a0"
 _SENTENCE = re.compile(r"[A-Z][\w']*+(?:[ \t]++[^\s={}<>;|]++){2,}[.:!]?(?<=[.:!])")
 _NOT_PATHS = frozenset({"asp.net", "vb.net", "ado.net"})
 
@@ -253,6 +258,21 @@ def _plain(path: str) -> str:
     return path
 
 
+def split_paths(text: str) -> list[str]:
+    """Return the paths of a marker that names several, such as `a.py, b.py`."""
+    if "," not in text and " and " not in text:
+        return [text]
+    paths = [_plain(path) for path in _BETWEEN.split(text)]
+    if all(" " not in path and _is_path(path) for path in paths):
+        return paths
+    return [text]
+
+
+def is_remark_in_code(row: str) -> bool:
+    """Tell whether a row is a comment that is set off by a blank."""
+    return row.lstrip().startswith(("# ", "// ", "-- ", "/* ", "<!-- ", "; "))
+
+
 def is_sentence(row: str) -> bool:
     """Tell whether a row is a sentence, and so no text of a program."""
     return _SENTENCE.fullmatch(row[:_MAX_LONE].strip(_BLANK)) is not None
@@ -270,11 +290,17 @@ def lone_path(row: str, expected: Collection[str]) -> str:
             bare = bare.lstrip(opening[-1]).removesuffix(closing or "\n")
             break
     bare = _NUMBERED.sub("", bare.strip(_BLANK))
+    remark = _REMARK.search(bare)
+    if remark:
+        bare = bare[: remark.start()]
     head, _, note = bare.rstrip(":* ").rpartition(" (")
     if head and is_note_harmless(note):
         bare = head
-    path = _plain(bare.strip("*`_:'\" \t-+#"))
-    return path if path in expected else ""
+    for name in (bare, _ORNAMENT.sub("", bare, count=1)):
+        path = _plain(name.strip("*`_:'\" \t-+#"))
+        if path in expected:
+            return path
+    return ""
 
 
 def mentioned_path(text: str, expected: Collection[str]) -> str:
@@ -379,7 +405,8 @@ def _split_label(body: str) -> tuple[str, str]:
     """
     if len(body) > _MAX_ROW:
         return "", ""
-    head, colon, _ = body[:16].partition(":")
+    beginning = body[:16].replace(_WIDE_COLON, ":")
+    head, colon, _ = beginning.partition(":")
     if not colon:
         return "", ""
     rest = body[len(head) + 1 :]
@@ -389,4 +416,4 @@ def _split_label(body: str) -> tuple[str, str]:
         else:
             rest = rest.rstrip(_BLANK).removesuffix("**")
     word = head.strip("* ").casefold()
-    return word, rest.strip(_BLANK)
+    return word, rest.strip(_BLANK + _FIXED_BLANK)

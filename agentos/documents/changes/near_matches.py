@@ -57,7 +57,7 @@ def _with_blank_lines(
         gaps = list(new.gaps)
         if gaps:
             gaps[0] = max(0, gaps[0] - old.gaps[0])
-        for number, place in align_rows(old.rows, new.rows).items():
+        for number, place in _pair(old.rows, new.rows).items():
             if number and place and gaps[number] == old.gaps[place]:
                 gaps[number] = theirs.gaps[place]
         yield Spelling(
@@ -66,6 +66,21 @@ def _with_blank_lines(
             "with other blank lines",
             LEVELS,
         )
+
+
+def _pair(old: Rows, new: Rows) -> dict[int, int]:
+    """Return which rows replace which: equal ones, and between these as many others."""
+    places = align_rows(old, new)
+    anchors = sorted(places.items())
+    anchors.append((len(new), len(old)))
+    number = place = 0
+    for next_number, next_place in anchors:
+        if next_number - number == next_place - place:
+            for offset in range(next_number - number):
+                places[number + offset] = place + offset
+        number = next_number + 1
+        place = next_place + 1
+    return places
 
 
 def _join_blank(rows: Rows, gaps: list[int]) -> list[str]:

@@ -30,11 +30,13 @@ from agentos.documents.changes.fences import (
 from agentos.documents.changes.markers import (
     Verb,
     is_note_harmless,
+    is_remark_in_code,
     is_sentence,
     read_comment_marker,
     read_comment_reason,
     read_prose_marker,
     read_prose_reason,
+    split_paths,
 )
 from agentos.documents.changes.model import (
     MAX_BYTES,
@@ -135,6 +137,7 @@ def parse_changes(text: str, expected: Collection[str] = ()) -> Changes:
             found.append((block.fence.row, one))
             if not isinstance(one, Problem):
                 named.add(one.path)
+    found = _with_folders(found, expected)
     found = _without_guesses(found)
     outside = _read_outside(rows, candidates, layout, sections, named)
     found += islice(outside, _MAX_OUTSIDE)
@@ -182,6 +185,27 @@ def _without_guesses(found: Iterable[_Placed]) -> list[_Placed]:
         if isinstance(one, Problem) or not _is_guess(one) or one.path not in sure:
             kept.append((row, one))
     return kept
+
+
+def _with_folders(
+    found: Iterable[_Placed], expected: Collection[str]
+) -> list[_Placed]:
+    """Take the name of a file for the only expected path that ends with it."""
+    paths: dict[str, list[str]] = {}
+    for path in expected:
+        name = path.rpartition("/")[2]
+        paths.setdefault(name, []).append(path)
+    placed: list[_Placed] = []
+    for row, one in found:
+        change = one
+        if not isinstance(one, Problem) and not one.reason:
+            ending = f"/{one.path}"
+            name = one.path.rpartition("/")[2]
+            fitting = [path for path in paths.get(name, ()) if path.endswith(ending)]
+            if len(fitting) == 1 and one.path not in expected:
+                change = replace(one, path=fitting[0])
+        placed.append((row, change))
+    return placed
 
 
 def _is_guess(change: Change) -> bool:
@@ -364,7 +388,9 @@ def _read_parts(inner: Rows, block: Block, first_line: int) -> list[Edit] | Prob
         marker = read_comment_marker(row)
         if marker:
             return marker.path == path
-        return is_sentence(row) or read_prose_reason(row) is not None
+        if is_sentence(row) or read_prose_reason(row) is not None:
+            return True
+        return is_remark_in_code(row) and not block.name.is_prose
 
     if any(_ESCAPED in row for row in inner):
         inner = list(map(unescape, inner))
@@ -433,7 +459,8 @@ def _read_outside(
         path = marker.path
         if marker.verb is Verb.DELETE:
             reason = marker.reason or _find_reason(rows, number, covered)
-            yield number, Deletion(path, line, reason)
+            for one in split_paths(path):
+                yield number, Deletion(one, line, reason)
             continue
         edited = _read_bare_edit(rows, number, path, sections, layout.taken)
         if edited:

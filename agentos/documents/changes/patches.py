@@ -30,7 +30,7 @@ _DELETE = "*** Delete File: "
 _NAMES = (_ADD, _UPDATE, _DELETE)
 _MOVE = "*** Move to:"
 _END_OF_FILE = "*** End of File"
-_ENDS = ("*** End Patch", "*** Begin Patch", "```", "~~~")
+_ENDS = ("*** End Patch", "*** Begin Patch", "diff --git ", "```", "~~~")
 _NOWHERE = "/dev/null"
 PATCH_SIGNS = (*_NAMES, "--- ")
 """What the rows that name a file begin with."""
@@ -123,11 +123,11 @@ def _read(part: _Part) -> Change | Problem:
 
 
 def _is_signed(row: str) -> bool:
-    return is_blank(row) or row.startswith(("+", "-", " ", "@@", "\\", "diff ", "index "))
+    return is_blank(row) or row.startswith(("+", "-", " ", "@@", "\\"))
 
 
 def _read_new(part: _Part, body: Rows) -> Change | Problem:
-    text = [row for row in body if not row.startswith(("@@", "\\", "diff ", "index "))]
+    text = [row for row in body if not row.startswith(("@@", "\\"))]
     if not all(row.startswith("+") for row in text):
         shown = f"a line of the new file `{part.path}` begins without `+`; add it."
         return problem_at(part.row + 1, shown)
