@@ -132,11 +132,14 @@ class BlockNames:
             start, reason = self._skip_reason(inside.row + 1)
         elif read_prose_reason(self.row_at(start)) is not None:
             start, reason = self._skip_reason(start)
+        outer_path = info_path or above_path
+        if _is_comment(inside.marker, outer_path):
+            inside = _Place()
+            start = fence + 1
         # The nearest name counts; a different one further out is kept as a conflict.
         if inside.marker:
             marker = inside.marker
             row = inside.row
-            outer_path = info_path or above_path
             if outer_path != marker.path:
                 other = outer_path
         elif above.marker and info_path in ("", above_path):
@@ -329,3 +332,10 @@ class BlockNames:
         if reason is None or self.row_at(row + 1).strip():
             return ""
         return reason
+
+
+def _is_comment(marker: Marker | None, outer_path: str) -> bool:
+    """Tell whether a line such as `# Edit conf.toml` is text, as the file has a name."""
+    if marker is None or marker.has_colon or not outer_path:
+        return False
+    return marker.path != outer_path

@@ -46,15 +46,13 @@ class Source:
         """The lines with the carriage returns at their ends."""
         self.plain = without_returns(rows)
         self._texts: dict[Normalize, str] = {}
+        self._written: tuple[Source, list[int]] | None = None
 
     def find(self, wanted: Rows, normalize: Normalize) -> list[int]:
         """Return the first rows where the wanted ones begin, in the form compared."""
         if not self.plain:
             return []
-        text = self._texts.get(normalize)
-        if text is None:
-            text = _join(self.plain, normalize)
-            self._texts[normalize] = text
+        text = self._text(normalize)
         pattern = _join(wanted, normalize)
         found: list[int] = []
         row = last = 0
@@ -69,32 +67,53 @@ class Source:
             place = text.find(pattern, following)
         return found
 
+    def _text(self, normalize: Normalize) -> str:
+        text = self._texts.get(normalize)
+        if text is None:
+            text = _join(self.plain, normalize)
+            self._texts[normalize] = text
+        return text
+
     def find_written(self, wanted: Rows) -> list[tuple[int, int]]:
         """Return where rows begin and end if neither blank lines nor indentation count.
 
         `wanted` has no blank rows.
         """
-        numbers = []
-        written = []
-        for number, row in enumerate(self.plain):
-            if not is_blank(row):
-                numbers.append(number)
-                written.append(row)
+        source, numbers = self._see_written()
         places = []
-        size = len(wanted)
-        for start in Source(written).find(wanted, str.strip):
-            last = start + size - 1
-            end = numbers[last] + 1
-            places.append((numbers[start], end))
+        for start in source.find(wanted, str.strip):
+            last = start + len(wanted) - 1
+            place = (
+                numbers[start],
+                numbers[last] + 1,
+            )
+            places.append(place)
         return places
+
+    def _see_written(self) -> tuple[Source, list[int]]:
+        """Return the rows that are not blank, and where they are."""
+        if self._written is None:
+            numbers = []
+            written = []
+            for number, row in enumerate(self.plain):
+                if not is_blank(row):
+                    numbers.append(number)
+                    written.append(row)
+            source = Source(written)
+            self._written = (source, numbers)
+        return self._written
 
     def find_part(self, part: str) -> int:
         """Return the row that holds a part of a line, -1 if there is not exactly one."""
-        text = "\n".join(self.plain)
+        text = self._text(same)
         place = text.find(part)
-        if place < 0 or text.find(part, place + 1) >= 0:
+        if place < 0:
             return -1
-        return text.count("\n", 0, place)
+        following = place + 1
+        if text.find(part, following) >= 0:
+            return -1
+        # The text begins with a line feed.
+        return text.count("\n", 0, place) - 1
 
     def locate(self, wanted: Rows, level: Level) -> list[int]:
         """Return the rows where the wanted ones begin at a level."""

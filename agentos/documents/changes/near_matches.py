@@ -13,9 +13,7 @@ from agentos.documents.changes.spellings import Spelling
 _LEAST_PART = 5
 
 
-def near_spellings(
-    source: Source, search: Rows, replace: Rows
-) -> Iterator[Spelling]:
+def near_spellings(source: Source, search: Rows, replace: Rows) -> Iterator[Spelling]:
     """Yield the readings of a section that follow what a file has."""
     yield from _with_blank_lines(source, search, replace)
     yield from _as_part(source, search, replace)
@@ -27,6 +25,14 @@ class _Spaced:
 
     rows: list[str]
     gaps: list[int]
+
+    def join(self) -> list[str]:
+        """Return the rows with the blank ones."""
+        joined = []
+        for row, gap in zip(self.rows, self.gaps, strict=True):
+            joined += [""] * gap
+            joined.append(row)
+        return joined
 
 
 def _split_blank(rows: Rows) -> _Spaced:
@@ -50,45 +56,53 @@ def _with_blank_lines(
     old = _split_blank(search)
     if len(old.rows) < 2:
         return
-    for start, end in source.find_written(old.rows):
-        found = source.plain[start:end]
-        theirs = _split_blank(found)
-        new = _split_blank(replace)
-        gaps = list(new.gaps)
-        if gaps:
-            gaps[0] = max(0, gaps[0] - old.gaps[0])
-        for number, place in _pair(old.rows, new.rows).items():
-            if number and place and gaps[number] == old.gaps[place]:
-                gaps[number] = theirs.gaps[place]
-        yield Spelling(
-            _join_blank(old.rows, theirs.gaps),
-            _join_blank(new.rows, gaps),
-            "with other blank lines",
-            LEVELS,
-        )
+    places = source.find_written(old.rows)
+    if len(places) != 1:
+        return
+    start, end = places[0]
+    theirs = _split_blank(source.plain[start:end])
+    new = _split_blank(replace)
+    _fit_gaps(new, old, theirs)
+    respaced = _Spaced(old.rows, theirs.gaps)
+    yield Spelling(
+        respaced.join(),
+        new.join(),
+        "with other blank lines",
+        LEVELS,
+    )
+
+
+def _fit_gaps(new: _Spaced, old: _Spaced, theirs: _Spaced) -> None:
+    """Leave the blank lines of the file where the section does not change them."""
+    if not new.rows:
+        return
+    gaps = new.gaps
+    first = gaps[0] - old.gaps[0]
+    gaps[0] = max(0, first)
+    places = _pair(old.rows, new.rows)
+    for number, place in places.items():
+        if not number or not place:
+            continue
+        if gaps[number] == old.gaps[place]:
+            gaps[number] = theirs.gaps[place]
 
 
 def _pair(old: Rows, new: Rows) -> dict[int, int]:
     """Return which rows replace which: equal ones, and between these as many others."""
     places = align_rows(old, new)
     anchors = sorted(places.items())
-    anchors.append((len(new), len(old)))
+    ends = (len(new), len(old))
+    anchors.append(ends)
     number = place = 0
     for next_number, next_place in anchors:
-        if next_number - number == next_place - place:
-            for offset in range(next_number - number):
-                places[number + offset] = place + offset
+        size = next_number - number
+        if size == next_place - place:
+            for offset in range(size):
+                other = number + offset
+                places[other] = place + offset
         number = next_number + 1
         place = next_place + 1
     return places
-
-
-def _join_blank(rows: Rows, gaps: list[int]) -> list[str]:
-    joined = []
-    for row, gap in zip(rows, gaps, strict=True):
-        joined += [""] * gap
-        joined.append(row)
-    return joined
 
 
 def _as_part(source: Source, search: Rows, replace: Rows) -> Iterator[Spelling]:
@@ -102,23 +116,31 @@ def _as_part(source: Source, search: Rows, replace: Rows) -> Iterator[Spelling]:
         return
     row = source.plain[number]
     before, _, after = row.partition(old)
-    if _is_within_word(before, old) or _is_within_word(old, after):
+    if _goes_on(before, old) or _goes_on(old, after):
         return
     changed = before + new + after
-    yield Spelling([row], [changed], "as a part of the line", (Level.EXACT,))
+    yield Spelling(
+        [row],
+        [changed],
+        "as a part of the line",
+        (Level.EXACT,),
+    )
 
 
 def _only_row(rows: Rows) -> str:
     """Return the only row that is not blank, or an empty text."""
-    written = [row.strip() for row in rows if not is_blank(row)]
+    stripped = map(str.strip, rows)
+    written = list(filter(None, stripped))
     if len(written) != 1:
         return ""
     return written[0]
 
 
-def _is_within_word(before: str, after: str) -> bool:
+def _goes_on(before: str, after: str) -> bool:
     """Tell whether a word goes on from one text to the next."""
-    return _is_of_word(before[-1:]) and _is_of_word(after[:1])
+    last = before[-1:]
+    first = after[:1]
+    return _is_of_word(last) and _is_of_word(first)
 
 
 def _is_of_word(letter: str) -> bool:

@@ -28,23 +28,32 @@ _ADD = "*** Add File: "
 _UPDATE = "*** Update File: "
 _DELETE = "*** Delete File: "
 _NAMES = (_ADD, _UPDATE, _DELETE)
-_MOVE = "*** Move to:"
-_END_OF_FILE = "*** End of File"
-_ENDS = ("*** End Patch", "*** Begin Patch", "diff --git ", "```", "~~~")
-_NOWHERE = "/dev/null"
 PATCH_SIGNS = (*_NAMES, "--- ")
 """What the rows that name a file begin with."""
+_MOVE = "*** Move to:"
+_ENDS = (
+    "*** End Patch",
+    "*** Begin Patch",
+    "diff --git ",
+    "```",
+    "~~~",
+)
+_END_OF_FILE = "*** End of File"
+_NO_END = "\\ No newline"
+_HUNK = "@@"
+_SIGNS = ("+", "-", " ", _HUNK, _NO_END)
+_NOWHERE = "/dev/null"
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
     """The rows of a patch that change one file."""
 
-    row: int
+    line: int
     path: str
     kind: str
     rows: Rows
-    is_certain: bool = False
+    is_certain: bool
 
 
 def read_patches(
@@ -57,79 +66,131 @@ def read_patches(
 
     A diff of other files than the expected ones is an illustration.
     """
-    parts = []
+    parts = list(_find_parts(rows, candidates, taken))
+    is_meant = False
+    for part in parts:
+        if part.is_certain or part.path in expected:
+            is_meant = True
+    if not is_meant:
+        return
+    for part in parts:
+        row = part.line - 1
+        yield row, _read(part)
+
+
+def _find_parts(
+    rows: Rows,
+    candidates: Iterable[int],
+    taken: bytes | bytearray,
+) -> Iterator[_Part]:
     starts = []
     for row in candidates:
-        if not taken[row] and (_is_name(rows[row]) or _is_header(rows, row)):
+        if taken[row]:
+            continue
+        if rows[row].startswith(_NAMES) or _is_header(rows, row):
             starts.append(row)
-    for start, after in pairwise([*starts, len(rows)]):
+    starts.append(len(rows))
+    for start, after in pairwise(starts):
         end = start + 1
-        while end < after and not taken[end] and not rows[end].startswith(_ENDS):
+        while end < after and not taken[end]:
+            if rows[end].startswith(_ENDS):
+                break
             end += 1
-        part = _read_part(rows, start, end)
-        parts.append(part)
-    is_meant = any(part.is_certain or part.path in expected for part in parts)
-    for part in parts if is_meant else ():
-        yield part.row, _read(part)
-
-
-def _is_name(row: str) -> bool:
-    return row.startswith(_NAMES)
+        yield _read_part(rows, start, end)
 
 
 def _is_header(rows: Rows, row: int) -> bool:
     """Tell whether a row is the `--- a/path` of a file in a diff."""
-    below = row + 1
-    if not rows[row].startswith("--- ") or below + 1 >= len(rows):
+    end = row + 3
+    old, *following = rows[row:end]
+    if not old.startswith("--- "):
         return False
-    return rows[below].startswith("+++ ") and rows[below + 1].startswith("@@")
+    match following:
+        case [new, hunk]:
+            return new.startswith("+++ ") and hunk.startswith(_HUNK)
+    return False
 
 
 def _read_part(rows: Rows, start: int, end: int) -> _Part:
     first = rows[start]
-    if not first.startswith("---"):
-        kind = next(name for name in _NAMES if first.startswith(name))
-        path, _ = split_note(first.removeprefix(kind))
-        return _Part(start, path, kind, rows[start + 1 : end], is_certain=True)
-    below = start + 1
-    old = path_in_header(first)
-    new = path_in_header(rows[below])
-    kind = _UPDATE
-    if _NOWHERE in (old, new):
-        kind = _ADD if old == _NOWHERE else _DELETE
-    path = old if kind == _DELETE else new
-    return _Part(start, path, kind, rows[below + 1 : end])
+    body = start + 1
+    is_certain = first.startswith(_NAMES)
+    if is_certain:
+        verb, _, name = first.partition(": ")
+        kind = f"{verb}: "
+        path, _ = split_note(name)
+    else:
+        old = path_in_header(first)
+        new = path_in_header(rows[body])
+        kind, path = _read_header(old, new)
+        body += 1
+    return _Part(
+        line=start + 1,
+        path=path,
+        kind=kind,
+        rows=rows[body:end],
+        is_certain=is_certain,
+    )
+
+
+def _read_header(old: str, new: str) -> tuple[str, str]:
+    """Return what a diff does to a file, and the path."""
+    if old == _NOWHERE:
+        return _ADD, new
+    if new == _NOWHERE:
+        return _DELETE, old
+    return _UPDATE, new
 
 
 def _read(part: _Part) -> Change | Problem:
-    line = part.row + 1
+    path = part.path
+    line = part.line
     if part.kind == _DELETE:
-        return Deletion(part.path, line)
-    body = [row for row in part.rows if not row.startswith(_END_OF_FILE)]
+        return Deletion(path, line)
+    body = []
+    for row in part.rows:
+        if row.startswith(_MOVE):
+            return problem_at(
+                line,
+                f"the patch moves `{path}`; send the new file whole, and delete it.",
+            )
+        if not row.startswith(_END_OF_FILE):
+            body.append(row)
     while body and is_blank(body[-1]):
         body.pop()
-    if any(row.startswith(_MOVE) for row in body):
-        text = f"the patch moves `{part.path}`; send the new file whole, and delete it."
-        return problem_at(line, text)
     if part.kind == _ADD:
         return _read_new(part, body)
+    return _read_update(part, body)
+
+
+def _read_update(part: _Part, body: Rows) -> Change | Problem:
+    path = part.path
+    line = part.line
+    for row in body:
+        if not is_blank(row) and not row.startswith(_SIGNS):
+            return _say_unsigned(part, "` `, `-` or `+`")
     edits = read_diff(body, line + 1)
     if isinstance(edits, Problem):
         return edits
-    if not edits or not all(map(_is_signed, body)):
-        text = f"the patch of `{part.path}` has no hunk that can be read."
+    if not edits:
+        text = f"the patch of `{path}` changes nothing; take it out."
         return problem_at(line, text)
-    return EditedFile(part.path, tuple(edits), line)
-
-
-def _is_signed(row: str) -> bool:
-    return is_blank(row) or row.startswith(("+", "-", " ", "@@", "\\"))
+    return EditedFile(path, tuple(edits), line)
 
 
 def _read_new(part: _Part, body: Rows) -> Change | Problem:
-    text = [row for row in body if not row.startswith(("@@", "\\"))]
-    if not all(row.startswith("+") for row in text):
-        shown = f"a line of the new file `{part.path}` begins without `+`; add it."
-        return problem_at(part.row + 1, shown)
-    bare = [row[1:] for row in text]
-    return WholeFile(part.path, join_rows(bare), part.row + 1)
+    text = []
+    for row in body:
+        if row.startswith((_HUNK, _NO_END)):
+            continue
+        if not row.startswith("+"):
+            return _say_unsigned(part, "`+`")
+        text.append(row[1:])
+    return WholeFile(part.path, join_rows(text), part.line)
+
+
+def _say_unsigned(part: _Part, signs: str) -> Problem:
+    return problem_at(
+        part.line,
+        f"a line in the patch of `{part.path}` does not begin with {signs}.",
+    )

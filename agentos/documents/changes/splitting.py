@@ -2,8 +2,8 @@
 
 Between the sections of an edit, any line that names a file begins the next one. Within
 the text of a whole file, such a line may be a comment: it counts only in the first
-column, and if the file is one that the answer may mean, or has a reason or a section
-below.
+column, outside of strings, and if the file is one that the answer may mean, or has a
+reason or a section below.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ from agentos.documents.changes.model import Rows
 from agentos.documents.changes.python_strings import is_string_open
 from agentos.documents.changes.sections import SEARCH, SectionMap, loose_length
 
-_MOST = 50
-"""Maximum number of lines in a block that are looked at closely."""
+_PYTHON = (".py", ".pyi")
+_MOST_READ = 20
+"""Maximum number of times that the text of a block is read for its strings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +44,19 @@ class Splitter:
     def split(self, block: Block) -> Iterator[Block]:
         """Yield the block of each file."""
         name = block.name
-        names = [name]
         is_whole = WHOLE in block.fence.info.split()
-        if not (name.other or block.is_ambiguous or is_whole):
-            names += self._find_names(block)
-        ends = [self._end_above(following) for following in names[1:]]
-        ends.append(block.end)
-        last = names[-1]
-        for one, end in zip(names, ends, strict=True):
-            is_closed = one is not last or block.is_closed
-            yield replace(block, name=one, end=end, is_closed=is_closed)
+        if name.other or block.is_ambiguous or is_whole:
+            yield block
+            return
+        for following in self._find_names(block):
+            yield replace(
+                block,
+                name=name,
+                end=self._end_above(following),
+                is_closed=True,
+            )
+            name = following
+        yield replace(block, name=name)
 
     def _end_above(self, name: BlockName) -> int:
         """Return the row after the text above a name."""
@@ -64,24 +68,38 @@ class Splitter:
     def _find_names(self, block: Block) -> Iterator[BlockName]:
         name = block.name
         outside = name.start
-        first = bisect_left(self.candidates, name.start)
-        for row in self.candidates[first : first + _MOST]:
-            if row >= block.end:
-                break
-            if self._holds_sections(name):
+        first = bisect_left(self.candidates, outside)
+        last = bisect_left(self.candidates, block.end)
+        count = 0
+        for row in self.candidates[first:last]:
+            has_sections = self._has_sections(name)
+            if has_sections:
                 outside = self.sections.skip(outside, row)
             if row < outside:
                 continue
-            marker = read_comment_marker(self.rows[row])
-            if marker is None or marker.path == name.path or not marker.has_colon:
+            marker = self._read_marker(name, row)
+            if marker is None:
                 continue
-            if self._begins_file(name, marker, row, block.end):
-                name = self.layout.name_at(marker, row)
-                outside = name.start
-                yield name
+            if not has_sections:
+                if not self._may_begin(marker, row, block.end):
+                    continue
+                count += 1
+                if count > _MOST_READ or self._is_in_text(name, row):
+                    continue
+            name = self.layout.name_at(marker, row)
+            outside = name.start
+            yield name
 
-    def _holds_sections(self, name: BlockName) -> bool:
-        if name.verb is Verb.EDIT:
+    def _read_marker(self, name: BlockName, row: int) -> Marker | None:
+        marker = read_comment_marker(self.rows[row])
+        if marker is None or not marker.has_colon:
+            return None
+        if marker.path == name.path:
+            return None
+        return marker
+
+    def _has_sections(self, name: BlockName) -> bool:
+        if name.verb is not Verb.FILE:
             return True
         return self._is_section(name.start)
 
@@ -90,25 +108,31 @@ class Splitter:
         return loose_length(first, SEARCH) > 0
 
     def _first_written(self, start: int) -> str:
-        for row in self.rows[start : start + 3]:
+        end = start + 3
+        for row in self.rows[start:end]:
             if not is_blank(row):
                 return row
         return ""
 
-    def _begins_file(
-        self, name: BlockName, marker: Marker, row: int, end: int
-    ) -> bool:
-        if name.verb is Verb.DELETE or self._holds_sections(name):
-            return True
-        if name.is_prose or self.rows[row][:1].isspace():
+    def _may_begin(self, marker: Marker, row: int, end: int) -> bool:
+        """Tell whether a line in the text of a file may begin another file."""
+        below = row + 1
+        if self.rows[row][:1].isspace():
             return False
-        if name.path.endswith((".py", ".pyi")):
-            text = "\n".join(self.rows[name.start : row])
-            if is_string_open(text):
-                return False
-        if marker.verb is Verb.DELETE and "." in marker.path:
-            return all(map(is_blank, self.rows[row + 1 : end]))
-        if marker.path in self.expected:
+        if marker.verb is Verb.DELETE:
+            is_last = all(map(is_blank, self.rows[below:end]))
+            return is_last and "." in marker.path
+        if marker.path in self.expected or self._is_section(below):
             return True
-        below = self._first_written(row + 1)
-        return read_prose_reason(below) is not None or self._is_section(row + 1)
+        first = self._first_written(below)
+        return read_prose_reason(first) is not None
+
+    def _is_in_text(self, name: BlockName, row: int) -> bool:
+        """Tell whether a line is quoted in a document or a string."""
+        if name.is_prose:
+            return True
+        if not name.path.endswith(_PYTHON):
+            return False
+        above = self.rows[name.start : row]
+        text = "\n".join(above)
+        return is_string_open(text)
