@@ -38,6 +38,11 @@ class Applied:
     notes: list[str] = field(default_factory=list)
     """How changes were understood that were not quite what the contract says."""
 
+    def refuse(self, line: int, text: str) -> None:
+        """Say why the change at a line of the answer is not made."""
+        slip = f"Line {line}: {text}"
+        self.slips.append(slip)
+
 
 def apply_changes(changes: Iterable[Change], read: Read) -> Applied:
     """Apply each change that can be applied as it is meant."""
@@ -47,9 +52,9 @@ def apply_changes(changes: Iterable[Change], read: Read) -> Applied:
             case Deletion():
                 applied.deleted.append(change.path)
             case _ if change.is_cut:
-                applied.slips.append(
-                    f"Line {change.line}: the block of `{change.path}` is not closed;"
-                    " give it whole"
+                applied.refuse(
+                    change.line,
+                    f"the block of `{change.path}` is not closed; give it whole",
                 )
             case WholeFile():
                 _write(applied, change, read(change.path))
@@ -62,19 +67,22 @@ def apply_changes(changes: Iterable[Change], read: Read) -> Applied:
 def _write(applied: Applied, change: WholeFile, before: str | None) -> None:
     path = change.path
     present = before or ""
-    where = f"Line {change.line}: `{path}`"
+    line = change.line
     elision = find_elision(path, present, change.text)
     if elision:
-        slip = f"{where} has a line `{elision}`; {WRITTEN_OUT}"
-        applied.slips.append(slip)
+        applied.refuse(
+            line,
+            f"`{path}` has a line `{elision}`; {WRITTEN_OUT}",
+        )
         return
     is_new = not present.strip()
     if not (change.is_sure or is_new or _is_whole(present, change.text)):
         whole = NAME_WHOLE.format(path=path)
         edit = NAME_EDIT.format(path=path)
-        applied.slips.append(
-            f"{where} exists, and nothing says whether the block is the whole file or a"
-            f" part of it; {whole}, and {edit} with its sections"
+        applied.refuse(
+            line,
+            f"`{path}` exists, and nothing says whether the block is the whole file or a"
+            f" part of it; {whole}, and {edit} with its sections",
         )
         return
     if not change.is_sure:
@@ -127,19 +135,19 @@ def _edit(applied: Applied, change: EditedFile, before: str | None) -> None:
         line = elided.line
         elision = "..."
     if elision:
-        slip = (
-            f"Line {line}: the edit of `{path}` has a line `{elision}`; {WRITTEN_OUT}"
+        applied.refuse(
+            line,
+            f"the edit of `{path}` has a line `{elision}`; {WRITTEN_OUT}",
         )
-        applied.slips.append(slip)
         return
     if edited.notes and _is_broken(path, present, edited.text):
         notes = edited.notes[:_MAX_LISTED]
         listed = "; ".join(notes)
-        slip = (
-            f"Line {line}: the edit of `{path}` leaves no valid Python ({listed}); {WHOLE_LINES},"
-            " with their indentation"
+        applied.refuse(
+            line,
+            f"the edit of `{path}` leaves no valid Python ({listed}); {WHOLE_LINES},"
+            " with their indentation",
         )
-        applied.slips.append(slip)
         return
     for note in edited.notes:
         text = f"{path}: {note}"

@@ -83,7 +83,10 @@ class _OpenBlock(NamedTuple):
     """Number of named blocks above it."""
 
 
-def read_fences(rows: Rows, candidates: Iterable[int]) -> list[Fence]:
+def read_fences(
+    rows: Rows,
+    candidates: Iterable[int],
+) -> list[Fence]:
     """Return the lines that may open or close a block."""
     fences = []
     for row in candidates:
@@ -93,7 +96,10 @@ def read_fences(rows: Rows, candidates: Iterable[int]) -> list[Fence]:
     return fences
 
 
-def _read_fence(row: int, text: str) -> Fence | None:
+def _read_fence(
+    row: int,
+    text: str,
+) -> Fence | None:
     match = _FENCE.fullmatch(text)
     if match is None:
         return None
@@ -265,19 +271,24 @@ class Layout:
         self.taken[fence.row : end_row] = self.covered[fence.row : end_row]
         return end + is_closed
 
-    def _divides_strings(self, index: int, end: int, name: BlockName) -> bool:
+    def _divides_strings(
+        self,
+        index: int,
+        end: int,
+        name: BlockName,
+    ) -> bool:
         """Tell whether fences in a Python file pair up across its strings."""
         if not name.path.endswith(_PYTHON) or self._is_edit(self._fences[index], name):
             return False
         opening = self._fences[index]
-        inner = []
-        for fence in self._fences[index + 1 : end]:
-            if fence.may_close(opening):
-                inner.append(fence.row - name.start)
+        start = name.start
+        fences = self._fences[index + 1 : end]
+        inner = [one.row - start for one in fences if one.may_close(opening)]
         if not inner:
             return False
         last = self._row_of(end)
-        text = "\n".join(self._rows[name.start : last])
+        rows = self._rows[start:last]
+        text = "\n".join(rows)
         return not are_paired(text, inner)
 
     def _row_of(self, index: int) -> int:
@@ -322,7 +333,12 @@ class Layout:
             return bare[: max(0, left)]
         return bare
 
-    def _is_ambiguous(self, name: BlockName, end: int, following: list[int]) -> bool:
+    def _is_ambiguous(
+        self,
+        name: BlockName,
+        end: int,
+        following: list[int],
+    ) -> bool:
         """Tell whether the text of a file may go on below the fence that ends it."""
         if name.path.endswith(_PYTHON):
             # Only a string can hold a fence.
@@ -342,10 +358,8 @@ class Layout:
             return is_text
         if len(following) % 2:
             return True
-        for row in self._rows[end - 1 : end - 3 : -1]:
-            if row.rstrip().endswith(":"):
-                return True
-        return False
+        above = self._rows[max(0, end - 2) : end]
+        return any(row.rstrip().endswith(":") for row in above)
 
     def _find_end(self, index: int, name: BlockName) -> tuple[int, bool]:
         """Return the index of the fence that ends a block, and whether it closes it.

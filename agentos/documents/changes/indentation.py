@@ -34,7 +34,12 @@ class Unclear(Exception):
     """A line whose indentation cannot be told; `str()` is the line."""
 
 
-def rewrite(level: Level, search: Rows, found: Rows, replace: Rows) -> list[str]:
+def rewrite(
+    level: Level,
+    search: Rows,
+    found: Rows,
+    replace: Rows,
+) -> list[str]:
     """Return the rows that replace the found ones, or raise `Unclear`."""
     is_gone = all(map(is_blank, replace))
     if is_gone or level is Level.EXACT:
@@ -52,7 +57,11 @@ def rewrite(level: Level, search: Rows, found: Rows, replace: Rows) -> list[str]
     return rows
 
 
-def align(search: Rows, found: Rows, replace: Rows) -> dict[int, str]:
+def align(
+    search: Rows,
+    found: Rows,
+    replace: Rows,
+) -> dict[int, str]:
     """Return the rows of a replacement that the edit leaves alone, as the file has
     them.
     """
@@ -72,9 +81,7 @@ def align_rows(search: Rows, replace: Rows) -> dict[int, int]:
     end = _count_same(old_rest, new_rest)
     old_end = len(old) - end
     new_end = len(new) - end
-    places: dict[int, int] = {}
-    for number in range(start):
-        places[number] = number
+    places = {number: number for number in range(start)}
     for number in range(end):
         places[new_end + number] = old_end + number
     old = old[start:old_end]
@@ -101,7 +108,10 @@ def _count_same(old: Rows, new: Rows) -> int:
 
 
 def _shift(
-    search: Rows, found: Rows, replace: Rows, kept: Mapping[int, str]
+    search: Rows,
+    found: Rows,
+    replace: Rows,
+    kept: Mapping[int, str],
 ) -> list[str]:
     shift = find_shift(search, found)
     if shift is None:
@@ -142,7 +152,12 @@ def _is_by_four(found: Rows) -> bool:
     return True
 
 
-def _may_follow(above: str, row: str, *, is_by_four: bool) -> bool:
+def _may_follow(
+    above: str,
+    row: str,
+    *,
+    is_by_four: bool,
+) -> bool:
     """Tell whether a row may be meant to stand below another one in the file."""
     if not above or "\t" in indent_of(row):
         return True
@@ -155,7 +170,10 @@ def _may_follow(above: str, row: str, *, is_by_four: bool) -> bool:
 
 
 def _map(
-    search: Rows, found: Rows, replace: Rows, kept: Mapping[int, str]
+    search: Rows,
+    found: Rows,
+    replace: Rows,
+    kept: Mapping[int, str],
 ) -> list[str]:
     indents = _Indents(search, found)
     following = map(str.strip, search[1:])

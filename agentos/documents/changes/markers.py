@@ -55,7 +55,9 @@ _MAX_LONE = 300
 _NUMBERED = re.compile(r"\d{1,3}[.)][ \t]+")
 _WORDS = re.compile(r"[^\s`*'\"=,;()\[\]]+")
 _PATH_KEYS = ("path", "file", "filename", "filepath")
-_REASON = re.compile(r"(?<![^\s(\[*_])[*_]{0,3}reason[*_]{0,3}:[*_]{0,3}", re.IGNORECASE)
+_REASON = re.compile(
+    r"(?<![^\s(\[*_])[*_]{0,3}reason[*_]{0,3}:[*_]{0,3}", re.IGNORECASE
+)
 _OPENINGS = " \t([{-:;,|\u2013\u2014"
 _REMARK = re.compile(r"[ \t]++(?:[-\u2013\u2014]{1,2}|//|#)[ \t]")
 _SPACED = re.compile(
@@ -278,7 +280,10 @@ def is_sentence(row: str) -> bool:
     return _SENTENCE.fullmatch(row[:_MAX_LONE].strip(_BLANK)) is not None
 
 
-def lone_path(row: str, expected: Collection[str]) -> str:
+def lone_path(
+    row: str,
+    expected: Collection[str],
+) -> str:
     """Return the expected path that a row consists of, however it is marked, or an
     empty text.
     """
@@ -303,7 +308,10 @@ def lone_path(row: str, expected: Collection[str]) -> str:
     return ""
 
 
-def mentioned_path(text: str, expected: Collection[str]) -> str:
+def mentioned_path(
+    text: str,
+    expected: Collection[str],
+) -> str:
     """Return the only expected path that a line mentions, or an empty text."""
     if len(text) > _MAX_LONE:
         return ""
@@ -344,7 +352,11 @@ def _uncomment(row: str) -> str | None:
     return None
 
 
-def _read_marker(body: str, *, is_marked: bool) -> Marker | None:
+def _read_marker(
+    body: str,
+    *,
+    is_marked: bool,
+) -> Marker | None:
     word, rest = _split_label(body)
     verb = _VERBS.get(word)
     loose = _LOOSE_VERBS.get(word)

@@ -144,7 +144,10 @@ class Shift:
     removed: str = ""
 
 
-def find_shift(wanted: Rows, found: Rows) -> Shift | None:
+def find_shift(
+    wanted: Rows,
+    found: Rows,
+) -> Shift | None:
     """Return how the indentation of all wanted rows differs from that in the file.
 
     None if it does not differ by the same amount in all of them.
@@ -174,7 +177,11 @@ def _compare(want: str, have: str) -> Shift | None:
     return None
 
 
-def _is_shifted(want: str, have: str, shift: Shift) -> bool:
+def _is_shifted(
+    want: str,
+    have: str,
+    shift: Shift,
+) -> bool:
     if not want.startswith(shift.removed):
         return False
     rest = want.removeprefix(shift.removed)

@@ -13,7 +13,11 @@ from agentos.documents.changes.spellings import Spelling
 _LEAST_PART = 5
 
 
-def near_spellings(source: Source, search: Rows, replace: Rows) -> Iterator[Spelling]:
+def near_spellings(
+    source: Source,
+    search: Rows,
+    replace: Rows,
+) -> Iterator[Spelling]:
     """Yield the readings of a section that follow what a file has."""
     yield from _with_blank_lines(source, search, replace)
     yield from _as_part(source, search, replace)

@@ -161,7 +161,9 @@ def parse_changes(text: str, expected: Collection[str] = ()) -> Changes:
 
 
 def _blocks(
-    layout: Layout, expected: Collection[str], statements: Statements
+    layout: Layout,
+    expected: Collection[str],
+    statements: Statements,
 ) -> list[Block]:
     """Return the named blocks, or the only unnamed one for the only expected file."""
     if layout.blocks or len(expected) != 1 or len(layout.lone) != 1:
@@ -188,7 +190,8 @@ def _without_guesses(found: Iterable[_Placed]) -> list[_Placed]:
 
 
 def _with_folders(
-    found: Iterable[_Placed], expected: Collection[str]
+    found: Iterable[_Placed],
+    expected: Collection[str],
 ) -> list[_Placed]:
     """Take the name of a file for the only expected path that ends with it."""
     paths: dict[str, list[str]] = {}
@@ -259,7 +262,10 @@ def _refuse(text: str) -> Changes:
     return Changes(problems=(problem,))
 
 
-def _read_block(rows: Rows, block: Block) -> Iterable[_Found]:
+def _read_block(
+    rows: Rows,
+    block: Block,
+) -> Iterable[_Found]:
     name = block.name
     line = name.row + 1
     shown = _show(name.path)
@@ -376,7 +382,11 @@ def _read_edit(inner: Rows, block: Block) -> _Found:
     )
 
 
-def _read_parts(inner: Rows, block: Block, first_line: int) -> list[Edit] | Problem:
+def _read_parts(
+    inner: Rows,
+    block: Block,
+    first_line: int,
+) -> list[Edit] | Problem:
     """Return the sections or hunks of an edit."""
     if _is_diff(inner, block):
         return read_diff(inner, first_line)
@@ -474,7 +484,11 @@ def _read_outside(
             yield number, problem_at(line, text)
 
 
-def _find_reason(rows: Rows, number: int, covered: bytes | bytearray) -> str:
+def _find_reason(
+    rows: Rows,
+    number: int,
+    covered: bytes | bytearray,
+) -> str:
     """Return the reason below a row or, with nothing else around, above it."""
     below = number + 1
     if not covered[below] and not rows[below].strip() and not covered[below + 1]:

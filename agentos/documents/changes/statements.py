@@ -44,7 +44,9 @@ class Statements:
 
 
 def read_statements(
-    rows: Rows, candidates: Iterable[int], covered: bytes | bytearray
+    rows: Rows,
+    candidates: Iterable[int],
+    covered: bytes | bytearray,
 ) -> Statements:
     """Return the statements in the rows that are in no block."""
     found = Statements("", [], [], [])
@@ -85,7 +87,10 @@ def _match(row: str) -> re.Match[str] | None:
 
 
 def _with_following(
-    first: str, rows: Rows, number: int, covered: bytes | bytearray
+    first: str,
+    rows: Rows,
+    number: int,
+    covered: bytes | bytearray,
 ) -> str:
     """Return a reason with the lines that go on with it."""
     parts = [first]
@@ -117,7 +122,11 @@ def _clean(text: str) -> str:
     return flat[:_MAX_REASON]
 
 
-def _add_kept(found: Statements, rest: str, line: int) -> None:
+def _add_kept(
+    found: Statements,
+    rest: str,
+    line: int,
+) -> None:
     scenarios, reason = _split_ids(rest)
     if not scenarios:
         # A sentence, such as "Kept: everything else".
