@@ -244,16 +244,17 @@ def test_two_versions_of_a_file_are_a_problem_that_names_both_lines() -> None:
     assert read.problems[0].text.startswith("Line 6: line 2 changes `a.py`")
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        "# Delete: a.py\n",
-        "```\n# Edit: a.py\n<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE\n```\n",
-    ],
-)
-def test_a_file_cannot_be_changed_in_two_ways(other: str) -> None:
-    found = problems(f"```python\n# File: a.py\nx\n```\n{other}")
-    assert "line 2 changes `a.py` in another way" in found[0]
+def test_a_file_cannot_be_changed_in_two_ways() -> None:
+    read = parse_changes("```python\n# File: a.py\nx\n```\n# Delete: a.py\n")
+    assert "line 2 changes `a.py` in another way" in read.problems[0].text
+    assert not read.changes
+
+
+def test_a_file_that_an_answer_writes_can_be_edited_below() -> None:
+    edit = "```\n# Edit: a.py\n<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE\n```\n"
+    whole = WholeFile("a.py", "x\n", edits=(Edit("x\n", "y\n"),))
+    assert only(f"```python\n# File: a.py\nx\n```\n{edit}") == whole
+    assert only(render_changes([whole])) == whole
 
 
 def test_words_that_say_a_file_is_not_whole_are_a_problem() -> None:

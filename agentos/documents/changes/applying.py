@@ -11,12 +11,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from agentos.documents.changes.contract import NAME_EDIT, NAME_WHOLE, WRITTEN_OUT
-from agentos.documents.changes.edits import Edited, edit_text
+from agentos.documents.changes.contract import (
+    NAME_EDIT,
+    NAME_WHOLE,
+    WHOLE_LINES,
+    WRITTEN_OUT,
+)
+from agentos.documents.changes.edits import edit_text
 from agentos.documents.changes.elisions import find_elided_edit, find_elision
 from agentos.documents.changes.model import Change, Deletion, EditedFile, WholeFile
 
-Slips = list[str]
 Read = Callable[[str], str | None]
 """Returns the present text of a file, None if there is none."""
 _MAX_LISTED = 8
@@ -34,62 +38,66 @@ class Applied:
     notes: list[str] = field(default_factory=list)
     """How changes were understood that were not quite what the contract says."""
 
+    def refuse(self, line: int, text: str) -> None:
+        """Say why the change at a line of the answer is not made."""
+        slip = f"Line {line}: {text}"
+        self.slips.append(slip)
+
 
 def apply_changes(changes: Iterable[Change], read: Read) -> Applied:
     """Apply each change that can be applied as it is meant."""
     applied = Applied()
     for change in changes:
-        path = change.path
-        if isinstance(change, Deletion):
-            applied.deleted.append(path)
-            continue
-        present = read(path) or ""
-        if change.is_cut:
-            slips = _cut(change)
-        elif isinstance(change, WholeFile):
-            slips = _write(applied, change, present)
-        else:
-            slips = _edit(applied, change, present)
-        applied.slips += slips
+        match change:
+            case Deletion():
+                applied.deleted.append(change.path)
+            case _ if change.is_cut:
+                applied.refuse(
+                    change.line,
+                    f"the block of `{change.path}` is not closed; give it whole",
+                )
+            case WholeFile():
+                _write(applied, change, read(change.path))
+                _edit_written(applied, change)
+            case EditedFile():
+                _edit(applied, change, read(change.path))
     return applied
 
 
-def _cut(change: Change) -> Slips:
-    place = _place(change)
-    return [f"{place}: the block is not closed; give it whole"]
-
-
-def _place(change: Change) -> str:
+def _write(applied: Applied, change: WholeFile, before: str | None) -> None:
     path = change.path
-    return f"Line {change.line}: `{path}`"
-
-
-def _elided(place: str, elision: str) -> Slips:
-    return [f"{place} has a line `{elision}`; {WRITTEN_OUT}"]
-
-
-def _write(applied: Applied, change: WholeFile, present: str) -> Slips:
-    """Make a change, or return why it is not made."""
-    path = change.path
-    place = _place(change)
+    present = before or ""
+    line = change.line
     elision = find_elision(path, present, change.text)
     if elision:
-        return _elided(place, elision)
-    is_whole = change.is_sure
-    if not is_whole:
-        is_whole = _is_whole(present, change.text)
-    if not is_whole:
+        applied.refuse(
+            line,
+            f"`{path}` has a line `{elision}`; {WRITTEN_OUT}",
+        )
+        return
+    is_new = not present.strip()
+    if not (change.is_sure or is_new or _is_whole(present, change.text)):
         whole = NAME_WHOLE.format(path=path)
         edit = NAME_EDIT.format(path=path)
-        return [
-            f"{place} exists, and nothing says whether the block is the whole file or a"
-            f" part of it; {whole}, and {edit} with its sections"
-        ]
+        applied.refuse(
+            line,
+            f"`{path}` exists, and nothing says whether the block is the whole file or a"
+            f" part of it; {whole}, and {edit} with its sections",
+        )
+        return
     if not change.is_sure:
-        note = f"{path}: a block was taken for the whole file"
-        applied.notes.append(note)
+        applied.notes.append(f"{path}: a block was taken for the whole file")
     applied.files[path] = change.text
-    return []
+
+
+def _edit_written(applied: Applied, change: WholeFile) -> None:
+    """Apply the edits that an answer makes to a file that it has written."""
+    path = change.path
+    if not change.edits or path not in applied.files:
+        return
+    text = applied.files.pop(path)
+    edited = EditedFile(path, change.edits, change.line)
+    _edit(applied, edited, text)
 
 
 def _is_whole(before: str, after: str) -> bool:
@@ -98,20 +106,13 @@ def _is_whole(before: str, after: str) -> bool:
     """
     old = _written(before)
     new = _written(after)
-    if not old:
-        return True
-    if not new:
-        return False
-    if old[0] not in new:
+    if not new or old[0] not in new:
         return False
     *_, last = old
-    *_, newest = new
-    if last not in new and newest in old:
+    if last not in new and new[-1] in old:
         return False
     lost = Counter(old) - Counter(new)
-    count = lost.total()
-    left = len(old) - count
-    return left >= count
+    return 2 * lost.total() <= len(old)
 
 
 def _written(text: str) -> list[str]:
@@ -120,40 +121,45 @@ def _written(text: str) -> list[str]:
     return list(filter(None, bare))
 
 
-def _edit(applied: Applied, change: EditedFile, present: str) -> Slips:
-    """Make a change, or return why it is not made."""
+def _edit(applied: Applied, change: EditedFile, before: str | None) -> None:
     path = change.path
-    place = _place(change)
+    present = before or ""
     edited = edit_text(present, change.edits, path)
-    text = edited.text
     if edited.refused:
-        return _say_refused(change, edited)
-    elision = find_elision(path, present, text)
-    if find_elided_edit(path, present, text, change.edits):
+        _refuse(applied, change, edited.refused, edited.applicable)
+        return
+    elided = find_elided_edit(path, present, edited.text, change.edits)
+    elision = find_elision(path, present, edited.text)
+    line = change.line
+    if elided:
+        line = elided.line
         elision = "..."
     if elision:
-        return _elided(place, elision)
-    notes = edited.notes
-    if notes and _is_broken(path, present, text):
-        listed = "; ".join(notes[:_MAX_LISTED])
-        return [
-            f"{place} is no valid Python with the edit ({listed}); write both parts"
-            " with the indentation of the file"
-        ]
-    for note in notes:
-        line = f"{path}: {note}"
-        applied.notes.append(line)
-    applied.files[path] = text
-    return []
+        applied.refuse(
+            line,
+            f"the edit of `{path}` has a line `{elision}`; {WRITTEN_OUT}",
+        )
+        return
+    if edited.notes and _is_broken(path, present, edited.text):
+        notes = edited.notes[:_MAX_LISTED]
+        listed = "; ".join(notes)
+        applied.refuse(
+            line,
+            f"the edit of `{path}` leaves no valid Python ({listed}); {WHOLE_LINES},"
+            " with their indentation",
+        )
+        return
+    for note in edited.notes:
+        text = f"{path}: {note}"
+        applied.notes.append(text)
+    applied.files[path] = edited.text
 
 
 def _is_broken(path: str, before: str, after: str) -> bool:
     """Tell whether a Python module could be parsed before an edit and no longer can."""
     if not path.endswith((".py", ".pyi")):
         return False
-    if _is_python(after):
-        return False
-    return _is_python(before)
+    return _is_python(before) and not _is_python(after)
 
 
 def _is_python(text: str) -> bool:
@@ -164,21 +170,23 @@ def _is_python(text: str) -> bool:
     return True
 
 
-def _say_refused(change: EditedFile, edited: Edited) -> Slips:
-    """Say which edits cannot be applied, and which could be."""
+def _refuse(
+    applied: Applied,
+    change: EditedFile,
+    refused: Iterable[Exception],
+    applicable: tuple[int, ...],
+) -> None:
     path = change.path
     reasons = []
-    for error in edited.refused:
+    for error in refused:
         reason = f"`{path}`: {error}"
         reasons.append(reason)
     count = len(change.edits)
-    if count == 1:
-        return reasons
-    text = f"; the file stays as it is, without any of its {count} sections"
-    if edited.applicable:
-        applicable = edited.applicable[:_MAX_LISTED]
-        lines = map(str, applicable)
-        listed = ", ".join(lines)
-        text += f" (those at lines {listed} of the answer could be applied)"
-    reasons[-1] += f"{text}; send all of them again"
-    return reasons
+    if count > 1:
+        text = f"; the file stays as it is, without any of its {count} sections"
+        if applicable:
+            lines = map(str, applicable[:_MAX_LISTED])
+            listed = ", ".join(lines)
+            text += f" (those at lines {listed} of the answer could be applied)"
+        reasons[-1] += f"{text}; send all of them again"
+    applied.slips += reasons

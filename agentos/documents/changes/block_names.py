@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from agentos.documents.changes.diffs import path_in_header
 from agentos.documents.changes.markers import (
     Marker,
     Verb,
+    is_sentence,
     lone_path,
     mentioned_path,
     read_comment_marker,
@@ -34,6 +34,7 @@ _PROSE_FILES = (
 )
 _DIFFS = frozenset({"diff", "patch", "udiff"})
 _MAX_HEADER = 6
+_MAX_PROSE = 6
 _PREAMBLES = ("#!", "<?", "<!doctype", "# -*-")
 
 
@@ -124,18 +125,21 @@ class BlockNames:
         above = self._look_above(fence)
         inside = self._look_inside(fence)
         above_path = above.marker.path if above.marker else ""
-        info_path = read_info_path(info).removeprefix("./")
+        info_path = read_info_path(info)
         start = fence + 1
         reason = other = ""
         if inside.marker:
             start, reason = self._skip_reason(inside.row + 1)
         elif read_prose_reason(self.row_at(start)) is not None:
             start, reason = self._skip_reason(start)
+        outer_path = info_path or above_path
+        if _is_comment(inside.marker, outer_path):
+            inside = _Place()
+            start = fence + 1
         # The nearest name counts; a different one further out is kept as a conflict.
         if inside.marker:
             marker = inside.marker
             row = inside.row
-            outer_path = info_path or above_path
             if outer_path != marker.path:
                 other = outer_path
         elif above.marker and info_path in ("", above_path):
@@ -156,7 +160,7 @@ class BlockNames:
             row=row,
             start=start,
             preamble=inside.preamble,
-            reason=reason or inside.reason or above.reason,
+            reason=reason or marker.reason or inside.reason or above.reason,
             above=above.row,
             other=other,
         )
@@ -168,18 +172,14 @@ class BlockNames:
         first = self.row_at(start)
         row = fence
         verb = Verb.FILE
-        path = ""
         if info.partition(" ")[0].casefold() in _DIFFS:
             verb = Verb.EDIT
-            path = self._find_in_diff(start)
-        if not path:
-            path = mentioned_path(info, self._expected)
+            if self._has_header(start):
+                # `patches.py` reads a diff that names its files.
+                return None
+        path = mentioned_path(info, self._expected)
         if not path:
             path = lone_path(first, self._expected)
-            marker = read_prose_marker(first)
-            if marker and marker.path in self._expected:
-                path = marker.path
-                verb = marker.verb
             if path:
                 row = start
                 start, said = self._skip_reason(start + 1)
@@ -219,14 +219,12 @@ class BlockNames:
             path = mentioned_path(text, self._expected)
         return row, path
 
-    def _find_in_diff(self, start: int) -> str:
-        """Return the path in the header of a diff."""
+    def _has_header(self, start: int) -> bool:
+        """Tell whether a diff names its file."""
         for row in range(start, start + _MAX_HEADER):
-            text = self.row_at(row)
-            if text.startswith("+++ "):
-                path = path_in_header(text)
-                return path if path in self._expected else ""
-        return ""
+            if self.row_at(row).startswith("+++ "):
+                return True
+        return False
 
     def _look_inside(self, fence: int) -> _Place:
         """Return the marker in the first rows of a block."""
@@ -243,9 +241,36 @@ class BlockNames:
         if reason and read_comment_marker(self.row_at(row + 1)):
             row += 1
         marker = read_comment_marker(self.row_at(row))
+        if marker is None and not preamble:
+            row = self._skip_prose(row)
+            marker = read_comment_marker(self.row_at(row))
         if marker is None:
             return _Place()
         return _Place(marker, row, preamble, reason)
+
+    def _skip_prose(self, row: int) -> int:
+        """Return the row after a few sentences and blank rows."""
+        for _ in range(_MAX_PROSE):
+            text = self.row_at(row)
+            if text.strip() and not is_sentence(text):
+                break
+            row += 1
+        return row
+
+    def name_at(self, marker: Marker, row: int) -> BlockName:
+        """Return the name that a marker further down in a block gives to what follows."""
+        start, reason = self._skip_reason(row + 1)
+        return BlockName(
+            verb=marker.verb,
+            path=marker.path,
+            note=marker.note,
+            row=row,
+            start=start,
+            preamble=(),
+            reason=reason or marker.reason,
+            above=-1,
+            other="",
+        )
 
     def _skip_reason(self, start: int) -> tuple[int, str]:
         """Return the row after a reason and one blank row, and the reason."""
@@ -307,3 +332,10 @@ class BlockNames:
         if reason is None or self.row_at(row + 1).strip():
             return ""
         return reason
+
+
+def _is_comment(marker: Marker | None, outer_path: str) -> bool:
+    """Tell whether a line such as `# Edit conf.toml` is text, as the file has a name."""
+    if marker is None or marker.has_colon or not outer_path:
+        return False
+    return marker.path != outer_path

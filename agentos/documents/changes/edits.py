@@ -24,7 +24,7 @@ from agentos.documents.changes.hints import (
     say_found_often,
     say_not_found,
 )
-from agentos.documents.changes.indentation import Passage, Unclear, rewrite
+from agentos.documents.changes.indentation import Unclear, rewrite
 from agentos.documents.changes.matching import (
     LEVELS,
     Level,
@@ -33,6 +33,7 @@ from agentos.documents.changes.matching import (
     without_returns,
 )
 from agentos.documents.changes.model import Edit, Rows
+from agentos.documents.changes.near_matches import near_spellings
 from agentos.documents.changes.spellings import Spelling, spellings
 from agentos.errors import AgentOSError
 
@@ -151,9 +152,8 @@ class _Working:
             raise EditRefused(edit.line, say_absent(self._path))
         match = self._find(edit.line, search, replace)
         found = self._source.plain[match.start : match.end]
-        passage = Passage(match.search, found, match.replace)
         try:
-            new = rewrite(match.level, passage)
+            new = rewrite(match.level, match.search, found, match.replace)
         except Unclear as error:
             line = str(error).strip()[:100]
             raise EditRefused(
@@ -191,8 +191,26 @@ class _Working:
             match = self._find_spelled(line, spelling, spelling.levels)
             if match:
                 return match
+        match = self._find_near(line, search, replace)
+        if match:
+            return match
         present = self._see_present()
         raise EditRefused(line, say_not_found(present, search, replace))
+
+    def _find_near(self, line: int, search: Rows, replace: Rows) -> _Match | None:
+        """Look for what the file has with other blank lines, or within a line."""
+        sources = [self._source]
+        if self._spans:
+            sources.append(self._see_present())
+        for source in sources:
+            near = list(near_spellings(source, search, replace))
+            if len(near) > 1:
+                return None
+            for spelling in near:
+                match = self._find_spelled(line, spelling, spelling.levels)
+                if match:
+                    return match
+        return None
 
     def _find_spelled(
         self, line: int, spelling: Spelling, levels: Sequence[Level]

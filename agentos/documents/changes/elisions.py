@@ -16,8 +16,6 @@ from agentos.documents.changes.model import Edit
 _DOTS = frozenset({"...", "…", "[...]", "[…]", "(...)", "(…)"})
 _SIGNS = ("<!--", "/*", "{#", "//", "--", "#", ";", "%")
 _MAX_LENGTH = 200
-_MIN_BLANKS = 2
-_CODE = frozenset('()[]{}=<>;"')
 _LEFT_OUT = re.compile(
     r"\b(?:rest|existing|unchanged|remaining|remains?|omitted|same as|as before"
     r"|previous|snip(?:ped)?|not shown|keep|kept"
@@ -57,18 +55,6 @@ def is_remark(row: str) -> bool:
     if (begins or ends) and _LEFT_OUT.search(body):
         return True
     return bare != body and _UNCHANGED.fullmatch(body) is not None
-
-
-def is_remark_between(row: str) -> bool:
-    """Tell whether a row between two sections says something to a reader: a comment, or
-    a sentence of three words and more.
-    """
-    bare = row.strip()
-    if bare.startswith(("# ", "// ")):
-        return True
-    if not bare.endswith((".", ":")) or bare.count(" ") < _MIN_BLANKS:
-        return False
-    return bare[:1].isupper() and _CODE.isdisjoint(bare)
 
 
 def _uncomment(bare: str) -> str | None:

@@ -25,12 +25,13 @@ from typing import NamedTuple
 from agentos.documents.changes.block_names import BlockName, BlockNames
 from agentos.documents.changes.languages import fits_language
 from agentos.documents.changes.markers import (
+    Marker,
     Verb,
     read_prose_marker,
     read_prose_reason,
 )
 from agentos.documents.changes.model import Rows, UnnamedBlock
-from agentos.documents.changes.python_strings import is_string_open
+from agentos.documents.changes.python_strings import are_paired, is_string_open
 from agentos.documents.changes.sections import SEARCH, SectionMap, loose_length
 
 MAX_FENCES = 20_000
@@ -74,13 +75,6 @@ class Block:
     """Whether no fence that could end the block follows before the next one."""
 
 
-class _Lone(NamedTuple):
-    """An unnamed block; `end` is the row below it."""
-
-    fence: Fence
-    end: int
-
-
 class _OpenBlock(NamedTuple):
     """An unnamed block that is still open."""
 
@@ -89,7 +83,10 @@ class _OpenBlock(NamedTuple):
     """Number of named blocks above it."""
 
 
-def read_fences(rows: Rows, candidates: Iterable[int]) -> list[Fence]:
+def read_fences(
+    rows: Rows,
+    candidates: Iterable[int],
+) -> list[Fence]:
     """Return the lines that may open or close a block."""
     fences = []
     for row in candidates:
@@ -99,7 +96,10 @@ def read_fences(rows: Rows, candidates: Iterable[int]) -> list[Fence]:
     return fences
 
 
-def _read_fence(row: int, text: str) -> Fence | None:
+def _read_fence(
+    row: int,
+    text: str,
+) -> Fence | None:
     match = _FENCE.fullmatch(text)
     if match is None:
         return None
@@ -131,10 +131,12 @@ class Layout:
     ) -> None:
         self.blocks: list[Block] = []
         self.unnamed: list[UnnamedBlock] = []
-        self.lone: list[_Lone] = []
-        """The unnamed blocks that are in no other block."""
+        self.lone: list[tuple[Fence, int]] = []
+        """The opening fence of each unnamed block, and the row where it ends."""
         self.covered = bytearray(len(rows))
         """One byte for each row: 1 if the row belongs to a block."""
+        self.taken = bytearray(len(rows))
+        """The same for blocks that name a file."""
         self._rows = rows
         self._fences = fences
         self._sections = sections
@@ -142,33 +144,31 @@ class Layout:
         self._open: list[_OpenBlock] = []
         self._walk()
 
-    def name_lone(self, path: str) -> None:
-        """Take the only unnamed block for that of a file, unless its language is that of
-        other files.
+    def name_lone(self, path: str) -> Block | None:
+        """Return the only unnamed block as the block of a file, unless its language is
+        that of other files.
         """
         fence, end = self.lone[0]
         language = fence.info.partition(" ")[0].casefold()
         if not fits_language(path, language):
-            return
+            return None
         is_closed = end < len(self._rows)
         if not is_closed:
             is_closed = self._closes_last(fence)
         name = self._names.make_up(path, fence.row)
-        block = Block(
+        return Block(
             name=name,
             fence=fence,
             end=end - is_closed,
             is_closed=is_closed,
             is_last=True,
         )
-        self.blocks.append(block)
-        self.lone.clear()
 
     def _closes_last(self, opening: Fence) -> bool:
         """Tell whether the last row is the fence that closes a block."""
         last = self._fences[-1]
         below = last.row + 1
-        if below < len(self._rows) or last is opening:
+        if below < len(self._rows) or last.row == opening.row:
             return False
         return last.may_close(opening)
 
@@ -224,12 +224,10 @@ class Layout:
         if text.strip():
             block = UnnamedBlock(line, fence.info[:80])
             self.unnamed.append(block)
-            lone = _Lone(fence, end)
-            self.lone.append(lone)
-        self.cover(fence.row, end)
+            self.lone.append((fence, end))
+        self._cover(fence.row, end)
 
-    def cover(self, start: int, end: int) -> None:
-        """Take rows for a part of a block."""
+    def _cover(self, start: int, end: int) -> None:
         size = len(self.covered[start:end])
         self.covered[start:end] = b"\x01" * size
 
@@ -247,7 +245,7 @@ class Layout:
         following: list[int] = []
         if is_closed:
             following = self._find_following(fence, end + 1)
-        is_ambiguous = False
+        is_ambiguous = self._divides_strings(index, end, name)
         if following and not self._is_edit(fence, name):
             closing = self._fences[end]
             is_ambiguous = self._is_ambiguous(name, closing.row, following)
@@ -255,9 +253,7 @@ class Layout:
             end = self._find_next(end + 1)
             is_closed = False
         is_last = end == len(self._fences)
-        end_row = len(self._rows)
-        if not is_last:
-            end_row = self._fences[end].row
+        end_row = self._row_of(end)
         if is_closed and not name.reason:
             reason = self._names.reason_below(end_row)
             name = replace(name, reason=reason)
@@ -271,8 +267,39 @@ class Layout:
             is_alone=not following,
         )
         self.blocks.append(block)
-        self.cover(fence.row, end_row + is_closed)
+        self._cover(fence.row, end_row + is_closed)
+        self.taken[fence.row : end_row] = self.covered[fence.row : end_row]
         return end + is_closed
+
+    def _divides_strings(
+        self,
+        index: int,
+        end: int,
+        name: BlockName,
+    ) -> bool:
+        """Tell whether fences in a Python file pair up across its strings."""
+        if not name.path.endswith(_PYTHON) or self._is_edit(self._fences[index], name):
+            return False
+        opening = self._fences[index]
+        start = name.start
+        fences = self._fences[index + 1 : end]
+        inner = [one.row - start for one in fences if one.may_close(opening)]
+        if not inner:
+            return False
+        last = self._row_of(end)
+        rows = self._rows[start:last]
+        text = "\n".join(rows)
+        return not are_paired(text, inner)
+
+    def _row_of(self, index: int) -> int:
+        """Return the row of a fence, or the end of the answer."""
+        if index < len(self._fences):
+            return self._fences[index].row
+        return len(self._rows)
+
+    def name_at(self, marker: Marker, row: int) -> BlockName:
+        """Return the name that a marker further down in a block gives."""
+        return self._names.name_at(marker, row)
 
     def _find_next(self, start: int) -> int:
         """Return the index of the next fence that names a file."""
@@ -306,7 +333,12 @@ class Layout:
             return bare[: max(0, left)]
         return bare
 
-    def _is_ambiguous(self, name: BlockName, end: int, following: list[int]) -> bool:
+    def _is_ambiguous(
+        self,
+        name: BlockName,
+        end: int,
+        following: list[int],
+    ) -> bool:
         """Tell whether the text of a file may go on below the fence that ends it."""
         if name.path.endswith(_PYTHON):
             # Only a string can hold a fence.
@@ -326,10 +358,8 @@ class Layout:
             return is_text
         if len(following) % 2:
             return True
-        start = max(0, end - 2)
-        above = self._rows[start:end]
-        text = " ".join(above).rstrip()
-        return text.endswith(":")
+        above = self._rows[max(0, end - 2) : end]
+        return any(row.rstrip().endswith(":") for row in above)
 
     def _find_end(self, index: int, name: BlockName) -> tuple[int, bool]:
         """Return the index of the fence that ends a block, and whether it closes it.

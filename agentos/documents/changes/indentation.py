@@ -6,9 +6,8 @@ indentation of the file, as far as the lines that were found show what it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import SequenceMatcher
-from typing import NamedTuple
 
 from agentos.documents.changes.matching import (
     Level,
@@ -27,10 +26,6 @@ _HALF = 2
 _UNITS = ("\t", "  ", "    ", "        ")
 
 
-_Kept = dict[int, str]
-"""Rows that stay as they are in the file, by their number in the replacement."""
-_Known = dict[str, str | None]
-_Unit = tuple[str, str]
 _Pair = tuple[str, str | None]
 """An indentation in an edit and in the file, None if there are several."""
 
@@ -39,38 +34,45 @@ class Unclear(Exception):
     """A line whose indentation cannot be told; `str()` is the line."""
 
 
-class Passage(NamedTuple):
-    """A section of an edit and the rows of the file that it was found at."""
-
-    search: Rows
-    found: Rows
-    replace: Rows
-
-
-def rewrite(level: Level, passage: Passage) -> list[str]:
+def rewrite(
+    level: Level,
+    search: Rows,
+    found: Rows,
+    replace: Rows,
+) -> list[str]:
     """Return the rows that replace the found ones, or raise `Unclear`."""
-    moved = list(passage.replace)
-    is_gone = all(map(is_blank, moved))
+    is_gone = all(map(is_blank, replace))
     if is_gone or level is Level.EXACT:
-        return moved
-    kept = _align(passage)
-    if level is Level.SHIFT:
-        moved = _shift(passage, kept)
-    elif level is Level.TRIMMED:
-        moved = _map(passage, kept)
+        return list(replace)
+    kept = align(search, found, replace)
+    if level is Level.BLANKS:
+        moved: Rows = replace
+    elif level is Level.SHIFT:
+        moved = _shift(search, found, replace, kept)
+    else:
+        moved = _map(search, found, replace, kept)
+    rows = list(moved)
     for number, row in kept.items():
-        moved[number] = row
-    return moved
+        rows[number] = row
+    return rows
 
 
-def _align(passage: Passage) -> _Kept:
+def align(
+    search: Rows,
+    found: Rows,
+    replace: Rows,
+) -> dict[int, str]:
     """Return the rows of a replacement that the edit leaves alone, as the file has
     them.
     """
-    found = passage.found
-    old = list(map(without_end, passage.search))
-    new = list(map(without_end, passage.replace))
-    kept: _Kept = {}
+    places = align_rows(search, replace)
+    return {number: found[place] for number, place in places.items()}
+
+
+def align_rows(search: Rows, replace: Rows) -> dict[int, int]:
+    """Return which rows of a replacement are which ones of the SEARCH."""
+    old = list(map(without_end, search))
+    new = list(map(without_end, replace))
     start = _count_same(old, new)
     old_rest = old[start:]
     new_rest = new[start:]
@@ -79,25 +81,20 @@ def _align(passage: Passage) -> _Kept:
     end = _count_same(old_rest, new_rest)
     old_end = len(old) - end
     new_end = len(new) - end
-    for number in range(start):
-        kept[number] = found[number]
+    places = {number: number for number in range(start)}
     for number in range(end):
-        place = old_end + number
-        kept[new_end + number] = found[place]
+        places[new_end + number] = old_end + number
     old = old[start:old_end]
     new = new[start:new_end]
-    if len(old) > _MAX_ALIGNED:
-        return kept
-    if len(new) > _MAX_ALIGNED:
-        return kept
+    longest = max(len(old), len(new))
+    if longest > _MAX_ALIGNED:
+        return places
     matcher = SequenceMatcher(None, old, new, autojunk=False)
     for block in matcher.get_matching_blocks():
         for offset in range(block.size):
-            shifted = start + offset
-            number = shifted + block.b
-            place = shifted + block.a
-            kept[number] = found[place]
-    return kept
+            number = start + block.b + offset
+            places[number] = start + block.a + offset
+    return places
 
 
 def _count_same(old: Rows, new: Rows) -> int:
@@ -110,8 +107,12 @@ def _count_same(old: Rows, new: Rows) -> int:
     return count
 
 
-def _shift(passage: Passage, kept: _Kept) -> list[str]:
-    search, found, replace = passage
+def _shift(
+    search: Rows,
+    found: Rows,
+    replace: Rows,
+    kept: Mapping[int, str],
+) -> list[str]:
     shift = find_shift(search, found)
     if shift is None:
         return list(replace)
@@ -130,13 +131,12 @@ def _shift(passage: Passage, kept: _Kept) -> list[str]:
         if is_blank(row):
             rows.append("")
             continue
-        rest = row.removeprefix(shift.removed)
-        moved = shift.added + rest
-        is_clear = number in kept
-        if not is_clear and row.startswith(shift.removed):
-            is_clear = _may_follow(above, moved, is_by_four=is_by_four)
-        if not is_clear:
-            raise Unclear(row)
+        moved = shift.added + row.removeprefix(shift.removed)
+        if number not in kept:
+            if not row.startswith(shift.removed):
+                raise Unclear(row)
+            if not _may_follow(above, moved, is_by_four=is_by_four):
+                raise Unclear(row)
         above = moved
         rows.append(moved)
     return rows
@@ -152,12 +152,16 @@ def _is_by_four(found: Rows) -> bool:
     return True
 
 
-def _may_follow(above: str, row: str, *, is_by_four: bool) -> bool:
+def _may_follow(
+    above: str,
+    row: str,
+    *,
+    is_by_four: bool,
+) -> bool:
     """Tell whether a row may be meant to stand below another one in the file."""
-    indent = indent_of(row)
-    if not above or "\t" in indent:
+    if not above or "\t" in indent_of(row):
         return True
-    step = len(indent) - depth_of(above)
+    step = depth_of(row) - depth_of(above)
     if is_by_four and step == _HALF:
         return False
     if above.endswith((":", "{")):
@@ -165,11 +169,15 @@ def _may_follow(above: str, row: str, *, is_by_four: bool) -> bool:
     return True
 
 
-def _map(passage: Passage, kept: _Kept) -> list[str]:
-    search, found, replace = passage
+def _map(
+    search: Rows,
+    found: Rows,
+    replace: Rows,
+    kept: Mapping[int, str],
+) -> list[str]:
     indents = _Indents(search, found)
-    _, *following = search
-    later = set(map(str.strip, following))
+    following = map(str.strip, search[1:])
+    later = set(following)
     rows = []
     is_first = True
     for number, row in enumerate(replace):
@@ -193,7 +201,7 @@ class _Indents:
     def __init__(self, search: Rows, found: Rows) -> None:
         pairs = _pair(search, found)
         self._first, *rest = pairs
-        self._known: _Known = {}
+        self._known: dict[str, str | None] = {}
         self._is_first_off = bool(rest)
         for want, have in rest:
             if want != have:
@@ -216,9 +224,9 @@ class _Indents:
             return None
         mine, theirs = self._unit
         depth = len(indent) // len(mine)
-        if indent == mine * depth:
-            return theirs * depth
-        return None
+        if mine * depth != indent:
+            return None
+        return theirs * depth
 
     def _translate_first(self, indent: str, *, is_first: bool) -> str | None:
         """Translate where only the first line of the SEARCH has lost its blanks."""
@@ -229,14 +237,12 @@ class _Indents:
                 return kept
             if is_first or not is_known:
                 return None
-        if is_known:
+        if is_known or len(indent) >= len(kept):
             return indent
-        if len(indent) < len(kept):
-            return None
-        return indent
+        return None
 
 
-def _pair(search: Rows, found: Rows) -> list[_Unit]:
+def _pair(search: Rows, found: Rows) -> list[tuple[str, str]]:
     """Return the indentation of each line in an edit and in the file."""
     pairs = []
     for want, have in zip(search, found, strict=True):
@@ -249,28 +255,24 @@ def _pair(search: Rows, found: Rows) -> list[_Unit]:
     return pairs
 
 
-def _find_unit(known: _Known) -> _Unit | None:
+def _find_unit(known: Mapping[str, str | None]) -> tuple[str, str] | None:
     """Return one level of indentation in an edit and in the file, if all lines fit."""
     pairs = list(known.items())
     want, have = max(pairs, key=_length)
     if not have:
         return None
     for depth in range(1, _MAX_DEPTH):
-        width = len(want) // depth
-        mine = want[:width]
-        width = len(have) // depth
-        theirs = have[:width]
-        if mine not in _UNITS:
-            continue
-        if theirs not in _UNITS:
+        mine = want[: len(want) // depth]
+        theirs = have[: len(have) // depth]
+        if mine not in _UNITS or theirs not in _UNITS:
             continue
         # One line alone does not tell a wider unit from a lost level.
-        unit = (mine, theirs)
-        is_told = len(pairs) > 1
-        if "\t" in unit:
+        units = (mine, theirs)
+        is_told = "\t" in units
+        if len(pairs) > 1:
             is_told = True
-        if is_told and _is_scaled(pairs, unit):
-            return unit
+        if is_told and _is_scaled(pairs, mine, theirs):
+            return units
     return None
 
 
@@ -278,13 +280,11 @@ def _length(pair: _Pair) -> int:
     return len(pair[0])
 
 
-def _is_scaled(pairs: Iterable[_Pair], unit: _Unit) -> bool:
-    mine, theirs = unit
+def _is_scaled(pairs: Iterable[_Pair], mine: str, theirs: str) -> bool:
     for want, have in pairs:
         depth = len(want) // len(mine)
-        if want != mine * depth:
-            return False
-        if have != theirs * depth:
+        scaled = (mine * depth, theirs * depth)
+        if scaled != (want, have):
             return False
     return True
 

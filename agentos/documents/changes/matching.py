@@ -46,15 +46,13 @@ class Source:
         """The lines with the carriage returns at their ends."""
         self.plain = without_returns(rows)
         self._texts: dict[Normalize, str] = {}
+        self._written: tuple[Source, list[int]] | None = None
 
     def find(self, wanted: Rows, normalize: Normalize) -> list[int]:
         """Return the first rows where the wanted ones begin, in the form compared."""
         if not self.plain:
             return []
-        text = self._texts.get(normalize)
-        if text is None:
-            text = _join(self.plain, normalize)
-            self._texts[normalize] = text
+        text = self._text(normalize)
         pattern = _join(wanted, normalize)
         found: list[int] = []
         row = last = 0
@@ -69,13 +67,61 @@ class Source:
             place = text.find(pattern, following)
         return found
 
+    def _text(self, normalize: Normalize) -> str:
+        text = self._texts.get(normalize)
+        if text is None:
+            text = _join(self.plain, normalize)
+            self._texts[normalize] = text
+        return text
+
+    def find_written(self, wanted: Rows) -> list[tuple[int, int]]:
+        """Return where rows begin and end if neither blank lines nor indentation count.
+
+        `wanted` has no blank rows.
+        """
+        source, numbers = self._see_written()
+        places = []
+        for start in source.find(wanted, str.strip):
+            last = start + len(wanted) - 1
+            place = (
+                numbers[start],
+                numbers[last] + 1,
+            )
+            places.append(place)
+        return places
+
+    def _see_written(self) -> tuple[Source, list[int]]:
+        """Return the rows that are not blank, and where they are."""
+        if self._written is None:
+            numbers = []
+            written = []
+            for number, row in enumerate(self.plain):
+                if not is_blank(row):
+                    numbers.append(number)
+                    written.append(row)
+            source = Source(written)
+            self._written = (source, numbers)
+        return self._written
+
+    def find_part(self, part: str) -> int:
+        """Return the row that holds a part of a line, -1 if there is not exactly one."""
+        text = self._text(same)
+        place = text.find(part)
+        if place < 0:
+            return -1
+        following = place + 1
+        if text.find(part, following) >= 0:
+            return -1
+        # The text begins with a line feed.
+        return text.count("\n", 0, place) - 1
+
     def locate(self, wanted: Rows, level: Level) -> list[int]:
         """Return the rows where the wanted ones begin at a level."""
         if level is Level.EXACT:
             return self.find(wanted, same)
         if level is Level.BLANKS:
             return self.find(wanted, without_end)
-        trimmed = self.find(wanted, without_blanks)
+        trimmed = self.find(wanted, str.strip)
         if level is Level.TRIMMED:
             return trimmed
         compared = len(trimmed) * len(wanted)
@@ -98,7 +144,10 @@ class Shift:
     removed: str = ""
 
 
-def find_shift(wanted: Rows, found: Rows) -> Shift | None:
+def find_shift(
+    wanted: Rows,
+    found: Rows,
+) -> Shift | None:
     """Return how the indentation of all wanted rows differs from that in the file.
 
     None if it does not differ by the same amount in all of them.
@@ -128,7 +177,11 @@ def _compare(want: str, have: str) -> Shift | None:
     return None
 
 
-def _is_shifted(want: str, have: str, shift: Shift) -> bool:
+def _is_shifted(
+    want: str,
+    have: str,
+    shift: Shift,
+) -> bool:
     if not want.startswith(shift.removed):
         return False
     rest = want.removeprefix(shift.removed)
@@ -161,11 +214,6 @@ def same(row: str) -> str:
 def without_end(row: str) -> str:
     """Return a row without the blanks at its end."""
     return row.rstrip(_BLANK)
-
-
-def without_blanks(row: str) -> str:
-    """Return a row without the blanks at both ends; other spaces are text."""
-    return row.strip(_BLANK)
 
 
 def without_returns(rows: Rows) -> list[str]:

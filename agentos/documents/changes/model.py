@@ -19,6 +19,15 @@ MAX_EDITS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
+class Edit:
+    """Lines to find exactly once and their replacement; each ends with a line feed."""
+
+    search: str
+    replace: str
+    line: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class WholeFile:
     """A file with its whole new text."""
 
@@ -33,15 +42,8 @@ class WholeFile:
     """Whether the block says that it is the whole file. A text below `# Edit:` or in a
     block with the file's name around it may also be a part of the file.
     """
-
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """Lines to find exactly once and their replacement; each ends with a line feed."""
-
-    search: str
-    replace: str
-    line: int = field(default=0, compare=False)
+    edits: tuple[Edit, ...] = ()
+    """Edits of this text that the same answer has below."""
 
 
 @dataclass(frozen=True, slots=True)

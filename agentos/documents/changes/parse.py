@@ -13,17 +13,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from html import unescape
-from itertools import islice
+from itertools import chain, islice
 from operator import itemgetter
 
-from agentos.documents.changes.contract import (
-    LONGER_FENCE,
-    NAME_EDIT,
-    NAME_WHOLE,
-    NAMELESS,
-)
+from agentos.documents.changes.contract import LONGER_FENCE, NAME_WHOLE
 from agentos.documents.changes.diffs import is_diff, read_diff
-from agentos.documents.changes.elisions import is_elision, is_remark_between
+from agentos.documents.changes.elisions import is_elision
+from agentos.documents.changes.envelopes import open_envelope
 from agentos.documents.changes.fences import (
     MAX_FENCES,
     WHOLE,
@@ -34,10 +30,13 @@ from agentos.documents.changes.fences import (
 from agentos.documents.changes.markers import (
     Verb,
     is_note_harmless,
+    is_remark_in_code,
+    is_sentence,
     read_comment_marker,
     read_comment_reason,
     read_prose_marker,
     read_prose_reason,
+    split_paths,
 )
 from agentos.documents.changes.model import (
     MAX_BYTES,
@@ -54,6 +53,7 @@ from agentos.documents.changes.model import (
     WholeFile,
     problem_at,
 )
+from agentos.documents.changes.patches import PATCH_SIGNS, read_patches
 from agentos.documents.changes.sections import (
     REPLACE,
     SEARCH,
@@ -62,9 +62,9 @@ from agentos.documents.changes.sections import (
     loose_length,
     read_sections,
 )
+from agentos.documents.changes.splitting import Splitter
 from agentos.documents.changes.statements import (
     WORDS,
-    Covered,
     Statements,
     read_statements,
 )
@@ -108,6 +108,7 @@ def parse_changes(text: str, expected: Collection[str] = ()) -> Changes:
         return _refuse(
             f"The answer is longer than {megabytes} MB; send fewer files, or edits."
         )
+    text = open_envelope(text)
     rows = text.removeprefix("\ufeff").split("\n")
     begin = _skip_thoughts(rows)
     fenced = _find_rows(text, ("```", "~~~"), begin, MAX_FENCES)
@@ -124,24 +125,22 @@ def parse_changes(text: str, expected: Collection[str] = ()) -> Changes:
     statements = read_statements(rows, spoken, layout.covered)
     found: list[_Placed] = []
     named: set[str] = set()
-    for block in _blocks(layout, expected, statements):
+    candidates = _find_rows(lowered, _MARKER_WORDS, begin)
+    patched = _find_rows(text, PATCH_SIGNS, begin)
+    found += read_patches(rows, patched, layout.taken, expected)
+    blocks = layout.blocks
+    if not found:
+        blocks = _blocks(layout, expected, statements)
+    splitter = Splitter(rows, candidates, layout, sections, expected)
+    for block in chain.from_iterable(map(splitter.split, blocks)):
         for one in _read_block(rows, block):
             found.append((block.fence.row, one))
             if not isinstance(one, Problem):
                 named.add(one.path)
+    found = _with_folders(found, expected)
     found = _without_guesses(found)
-    for fence, end in layout.lone:
-        start = fence.row + 1
-        if sections.skip(start, end) > start:
-            problem = _say_nameless(start)
-            found.append((fence.row, problem))
-    candidates = _find_rows(lowered, _MARKER_WORDS, begin)
     outside = _read_outside(rows, candidates, layout, sections, named)
     found += islice(outside, _MAX_OUTSIDE)
-    unread = sections.unread(layout.covered)
-    if unread >= 0:
-        problem = _say_nameless(unread + 1)
-        found.append((unread, problem))
     found.sort(key=itemgetter(0))
     changes, problems = _combine(found)
     problems += statements.problems
@@ -161,13 +160,10 @@ def parse_changes(text: str, expected: Collection[str] = ()) -> Changes:
     )
 
 
-def _say_nameless(line: int) -> Problem:
-    name = NAME_EDIT.format(path="PATH")
-    return problem_at(line, f"{NAMELESS}; {name}.")
-
-
 def _blocks(
-    layout: Layout, expected: Collection[str], statements: Statements
+    layout: Layout,
+    expected: Collection[str],
+    statements: Statements,
 ) -> list[Block]:
     """Return the named blocks, or the only unnamed one for the only expected file."""
     if layout.blocks or len(expected) != 1 or len(layout.lone) != 1:
@@ -175,8 +171,8 @@ def _blocks(
     if statements.blocked or statements.contested:
         return []
     path = next(iter(expected))
-    layout.name_lone(path)
-    return layout.blocks
+    block = layout.name_lone(path)
+    return [block] if block else []
 
 
 def _without_guesses(found: Iterable[_Placed]) -> list[_Placed]:
@@ -191,6 +187,28 @@ def _without_guesses(found: Iterable[_Placed]) -> list[_Placed]:
         if isinstance(one, Problem) or not _is_guess(one) or one.path not in sure:
             kept.append((row, one))
     return kept
+
+
+def _with_folders(
+    found: Iterable[_Placed],
+    expected: Collection[str],
+) -> list[_Placed]:
+    """Take the name of a file for the only expected path that ends with it."""
+    paths: dict[str, list[str]] = {}
+    for path in expected:
+        name = path.rpartition("/")[2]
+        paths.setdefault(name, []).append(path)
+    placed: list[_Placed] = []
+    for row, one in found:
+        change = one
+        if not isinstance(one, Problem) and not one.reason:
+            ending = f"/{one.path}"
+            name = one.path.rpartition("/")[2]
+            fitting = [path for path in paths.get(name, ()) if path.endswith(ending)]
+            if len(fitting) == 1 and one.path not in expected:
+                change = replace(one, path=fitting[0])
+        placed.append((row, change))
+    return placed
 
 
 def _is_guess(change: Change) -> bool:
@@ -244,7 +262,10 @@ def _refuse(text: str) -> Changes:
     return Changes(problems=(problem,))
 
 
-def _read_block(rows: Rows, block: Block) -> Iterable[_Found]:
+def _read_block(
+    rows: Rows,
+    block: Block,
+) -> Iterable[_Found]:
     name = block.name
     line = name.row + 1
     shown = _show(name.path)
@@ -252,7 +273,7 @@ def _read_block(rows: Rows, block: Block) -> Iterable[_Found]:
         other = _show(name.other)
         text = f"the block names `{shown}` and `{other}`; name one file a block."
         return [problem_at(line, text)]
-    if not is_note_harmless(name.note):
+    if name.verb is not Verb.EDIT and not is_note_harmless(name.note):
         note = _show(name.note)
         text = (
             f"`{note}` stands behind the path `{shown}`; send the whole file or an"
@@ -271,27 +292,12 @@ def _read_block(rows: Rows, block: Block) -> Iterable[_Found]:
     if name.verb is Verb.DELETE:
         return _read_deletions(rows, block)
     inner = _text_rows(rows, block)
-    is_whole = WHOLE in block.fence.info.split() or _quotes_edit(inner, block)
+    is_whole = WHOLE in block.fence.info.split()
     if name.verb is Verb.EDIT or (not is_whole and holds_section(inner)):
         return [_read_edit(inner, block)]
     if _is_diff(inner, block):
         return [_read_edit(inner, block)]
     return [_read_file(inner, block)]
-
-
-def _quotes_edit(inner: Rows, block: Block) -> bool:
-    """Tell whether a document has its first section in a fence of its own."""
-    if not block.name.is_prose:
-        return False
-    is_open = has_text = False
-    for row in inner:
-        if row.startswith(("```", "~~~")):
-            is_open = not is_open
-        elif loose_length(row, SEARCH):
-            return is_open and has_text
-        elif row.strip() and not is_open:
-            has_text = True
-    return False
 
 
 def _is_diff(inner: Rows, block: Block) -> bool:
@@ -376,7 +382,11 @@ def _read_edit(inner: Rows, block: Block) -> _Found:
     )
 
 
-def _read_parts(inner: Rows, block: Block, first_line: int) -> list[Edit] | Problem:
+def _read_parts(
+    inner: Rows,
+    block: Block,
+    first_line: int,
+) -> list[Edit] | Problem:
     """Return the sections or hunks of an edit."""
     if _is_diff(inner, block):
         return read_diff(inner, first_line)
@@ -388,9 +398,9 @@ def _read_parts(inner: Rows, block: Block, first_line: int) -> list[Edit] | Prob
         marker = read_comment_marker(row)
         if marker:
             return marker.path == path
-        if read_prose_reason(row) is not None:
+        if is_sentence(row) or read_prose_reason(row) is not None:
             return True
-        return is_remark_between(row)
+        return is_remark_in_code(row) and not block.name.is_prose
 
     if any(_ESCAPED in row for row in inner):
         inner = list(map(unescape, inner))
@@ -458,14 +468,15 @@ def _read_outside(
         line = number + 1
         path = marker.path
         if marker.verb is Verb.DELETE:
-            reason = _find_reason(rows, number, covered)
-            yield number, Deletion(path, line, reason)
+            reason = marker.reason or _find_reason(rows, number, covered)
+            for one in split_paths(path):
+                yield number, Deletion(one, line, reason)
             continue
-        edited = _read_bare_edit(rows, number, path, sections, layout)
+        edited = _read_bare_edit(rows, number, path, sections, layout.taken)
         if edited:
             named.add(path)
             yield number, edited
-        elif path not in named:
+        elif path not in named and marker.has_colon:
             shown = _show(path)
             text = (
                 f"names `{shown}`, but no fenced block follows; send its text in one."
@@ -473,7 +484,11 @@ def _read_outside(
             yield number, problem_at(line, text)
 
 
-def _find_reason(rows: Rows, number: int, covered: Covered) -> str:
+def _find_reason(
+    rows: Rows,
+    number: int,
+    covered: bytes | bytearray,
+) -> str:
     """Return the reason below a row or, with nothing else around, above it."""
     below = number + 1
     if not covered[below] and not rows[below].strip() and not covered[below + 1]:
@@ -494,7 +509,7 @@ def _read_bare_edit(
     number: int,
     path: str,
     sections: SectionMap,
-    layout: Layout,
+    covered: bytes | bytearray,
 ) -> EditedFile | None:
     """Return the sections that follow the name of a file without a fence around."""
     start = number + 1
@@ -514,12 +529,11 @@ def _read_bare_edit(
             end += 1
         else:
             break
-    if end == start or any(layout.covered[start:end]):
+    if end == start or any(covered[start:end]):
         return None
     edits = read_sections(rows[start:end], start + 1)
     if isinstance(edits, Problem) or not edits:
         return None
-    layout.cover(start, end)
     return EditedFile(path, tuple(edits), number + 1, reason)
 
 
@@ -530,6 +544,7 @@ def _combine(found: Iterable[_Placed]) -> tuple[list[Change], list[Problem]]:
     """
     changes: dict[str, Change] = {}
     problems: list[Problem] = []
+    disputed: set[str] = set()
     edits = 0
     for _, one in found:
         if isinstance(one, Problem):
@@ -560,17 +575,19 @@ def _combine(found: Iterable[_Placed]) -> tuple[list[Change], list[Problem]]:
             if both is None:
                 shown = _show(path)
                 text = (
-                    f"line {before.line} changes `{shown}` in another way; send each"
-                    " file once."
+                    f"line {before.line} changes `{shown}` in another way, so neither is"
+                    " taken; send each file once."
                 )
                 problems.append(problem_at(line, text))
+                disputed.add(path)
                 continue
             joined = both
         if isinstance(one, EditedFile) and one.is_cut:
             # A block that is cut off stays last, as in the answer.
             changes.pop(path, None)
         changes[path] = joined
-    return list(changes.values()), problems
+    agreed = [change for path, change in changes.items() if path not in disputed]
+    return agreed, problems
 
 
 def _join(before: Change, after: Change) -> Change | None:
@@ -578,9 +595,7 @@ def _join(before: Change, after: Change) -> Change | None:
     before = replace(before, reason=reason)
     if before == replace(after, reason=reason):
         return before
-    if not isinstance(before, EditedFile):
-        return None
-    if not isinstance(after, EditedFile):
+    if not isinstance(after, EditedFile) or isinstance(before, Deletion):
         return None
     return replace(
         before,

@@ -6,7 +6,12 @@ from collections.abc import Iterable, Sequence
 
 from agentos.documents.changes.fences import WHOLE
 from agentos.documents.changes.languages import language_of
-from agentos.documents.changes.markers import read_prose_reason, split_note
+from agentos.documents.changes.markers import (
+    read_comment_marker,
+    read_prose_reason,
+    split_note,
+    split_reason,
+)
 from agentos.documents.changes.model import (
     Change,
     Changes,
@@ -32,7 +37,13 @@ def render_changes(changes: Changes | Iterable[Change]) -> str:
     A block that was cut off is left open.
     """
     listed = changes.changes if isinstance(changes, Changes) else changes
-    return "\n".join(map(_render, listed))
+    blocks = []
+    for change in listed:
+        blocks.append(_render(change))
+        if isinstance(change, WholeFile) and change.edits:
+            edited = EditedFile(change.path, change.edits, is_cut=change.is_cut)
+            blocks.append(_render(edited))
+    return "\n".join(blocks)
 
 
 def _render(change: Change) -> str:
@@ -55,7 +66,7 @@ def _render(change: Change) -> str:
         rows.pop()
     if not change.is_sure:
         return _fence(change, f"# Edit: {path}", rows, info)
-    if holds_section(rows):
+    if holds_section(rows) or any(map(read_comment_marker, rows)):
         info += f" {WHOLE}"
     return _fence(change, f"# File: {path}", rows, info)
 
@@ -100,6 +111,6 @@ def _count_backticks(row: str) -> int:
 
 
 def _quote(path: str) -> str:
-    if split_note(path) == (path, ""):
+    if split_note(path) == split_reason(path) == (path, ""):
         return path
     return f"`{path}`"

@@ -32,16 +32,19 @@ _TAILS = {
 _LOOSE = {
     SEARCH: re.compile(
         r"(?:(<{4,}+)|-{5,}+(?=[ \t]*+SEARCH))[ \t]*+"
-        r"(?:SEARCH(?:[ \t]++\S{1,200})?|ORIGINAL|OLD|BEFORE)?:?",
+        r"(?:SEARCH(?:[ \t]++\S{1,200})?|ORIGINAL|OLD|BEFORE|HEAD|FIND|CURRENT)?:?",
         re.IGNORECASE,
     ),
     DIVIDER: re.compile(r"(={4,}+)(?:[ \t]*+(?:REPLACE|WITH|NEW))?", re.IGNORECASE),
     REPLACE: re.compile(
         r"(?:(>{4,}+)|\+{5,}+(?=[ \t]*+REPLACE))[ \t]*+"
-        r"(?:REPLACE(?:[ \t]++\S{1,200})?|UPDATED?|NEW|AFTER)?:?",
+        r"(?:REPLACE(?:[ \t]++\S{1,200})?|UPDATED?|NEW|AFTER)?:?"
+        r"|(>{7,}+)[ \t]++\S{1,100}",
         re.IGNORECASE,
     ),
 }
+_REMARKED = re.compile(r"(={5,}+)[ \t]++[^= \t].{0,100}")
+"""A divider with a remark behind it."""
 
 
 def mark_length(row: str, kind: str) -> int:
@@ -67,7 +70,10 @@ def loose_length(row: str, kind: str) -> int:
     match = _LOOSE[kind].fullmatch(bare)
     if match is None:
         return 0
-    return len(match[1] or "") or MIN_LENGTH
+    signs = bare[:1]
+    if signs not in "<=>":
+        return MIN_LENGTH
+    return len(bare) - len(bare.lstrip(signs))
 
 
 def make_mark(kind: str, length: int) -> str:
@@ -106,13 +112,6 @@ class SectionMap:
             if start >= before:
                 return row
             row = end + 1
-
-    def unread(self, covered: bytes | bytearray) -> int:
-        """Return the row of the first section that is in no block, or -1."""
-        for start, _ in self._sections:
-            if not covered[start]:
-                return start
-        return -1
 
     def end_of(self, row: int) -> int:
         """Return the row after the section that begins in a row, 0 if none does."""
@@ -301,12 +300,19 @@ class _Loose:
 
     def _find_divider(self, start: int, end: int, lengths: set[int]) -> int:
         found: dict[int, int] = {}
+        remarked = []
         for number in range(start, end):
-            length = loose_length(self._rows[number], DIVIDER)
+            row = self._rows[number]
+            length = loose_length(row, DIVIDER)
             if length:
                 found[number] = length
+            elif _REMARKED.fullmatch(row.rstrip()):
+                remarked.append(number)
         fitting = [number for number, length in found.items() if length in lengths]
-        for numbers in (fitting, list(found)):
+        choices = [fitting, list(found)]
+        if not found:
+            choices.append(remarked)
+        for numbers in choices:
             if len(numbers) == 1:
                 return numbers[0]
         return -1

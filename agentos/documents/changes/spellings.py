@@ -34,6 +34,7 @@ _TYPOGRAPHIC = {
     "\u202f": " ",
 }
 _PLAIN = str.maketrans(_TYPOGRAPHIC)
+_QUOTES = frozenset("\u2018\u2019\u201a\u201c\u201d\u201e")
 _ESCAPED = re.compile(r"&(?:lt|gt|amp|quot|apos|#39|#x27|#34|nbsp);")
 
 
@@ -212,6 +213,9 @@ def _with_plain_signs(search: Rows, replace: Rows) -> Iterator[Spelling]:
     signs = frozenset(_TYPOGRAPHIC)
     text = "".join(search)
     used = signs.intersection(text)
+    if not used.isdisjoint(_QUOTES):
+        # Who writes one kind of quotes like that writes all of them so.
+        used |= _QUOTES
     plain = {}
     for sign in used:
         plain[sign] = _TYPOGRAPHIC[sign]

@@ -15,10 +15,6 @@ from agentos.documents.changes.contract import BLOCKED, CONTEST, KEPT
 from agentos.documents.changes.model import Contest, Kept, Problem, Rows, problem_at
 
 WORDS = ("blocked", "contest", "kept")
-Covered = bytes | bytearray
-"""One byte for each row: 1 if it belongs to a block."""
-_Split = tuple[list[str], str]
-"""Names and the reason that follows them."""
 _MAX_ROW = 4_000
 _MAX_REASON = 2_000
 _MAX_ROWS = 40
@@ -29,23 +25,11 @@ _STATEMENT = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _MAX_NAMES = 100
-_BEGINNINGS = ("```", "~~~", "# ", "## ", "### ", "<<<<<<<")
 _DASHES = frozenset({"-", "\u2013", "\u2014"})
 _JOINERS = frozenset({"and", "&"})
 _ID = re.compile(r"[A-Z]{0,4}-?\d[\w.]*", re.IGNORECASE)
 _NOTHING = frozenset(
-    {
-        "",
-        "-",
-        "no",
-        "none",
-        "nothing",
-        "n/a",
-        "na",
-        "false",
-        "not blocked",
-        "reason",
-    }
+    {"", "no", "none", "nothing", "n/a", "na", "false", "not blocked", "reason", "-"}
 )
 
 
@@ -60,7 +44,9 @@ class Statements:
 
 
 def read_statements(
-    rows: Rows, candidates: Iterable[int], covered: Covered
+    rows: Rows,
+    candidates: Iterable[int],
+    covered: bytes | bytearray,
 ) -> Statements:
     """Return the statements in the rows that are in no block."""
     found = Statements("", [], [], [])
@@ -100,11 +86,17 @@ def _match(row: str) -> re.Match[str] | None:
     return _STATEMENT.fullmatch(bare)
 
 
-def _with_following(first: str, rows: Rows, number: int, covered: Covered) -> str:
+def _with_following(
+    first: str,
+    rows: Rows,
+    number: int,
+    covered: bytes | bytearray,
+) -> str:
     """Return a reason with the lines that go on with it."""
     parts = [first]
-    following = rows[number + 1 : number + _MAX_ROWS]
-    for below, row in enumerate(following, number + 1):
+    end = min(len(rows), number + _MAX_ROWS)
+    for below in range(number + 1, end):
+        row = rows[below]
         if covered[below] or _ends_reason(row):
             break
         parts.append(row)
@@ -113,18 +105,16 @@ def _with_following(first: str, rows: Rows, number: int, covered: Covered) -> st
 
 def _ends_reason(row: str) -> bool:
     """Tell whether a row is blank, too long or the beginning of something else."""
-    if len(row) > _MAX_ROW or _match(row):
-        return True
     bare = row.strip(" \t\r")
-    if not bare:
+    if not bare or len(row) > _MAX_ROW or _match(row):
         return True
-    return bare.startswith(_BEGINNINGS)
+    return bare.startswith(("```", "~~~", "# ", "## ", "### ", "<<<<<<<"))
 
 
 def _clean(text: str) -> str:
     """Return a reason on one line, without the marks around the whole statement."""
-    words = text.split(maxsplit=_MAX_REASON)
-    flat = " ".join(words[:_MAX_REASON])
+    words = text[: 2 * _MAX_REASON].split()
+    flat = " ".join(words)
     for mark in ("**", "__", "`"):
         is_odd = flat.count(mark) % 2 == 1
         if is_odd and flat.endswith(mark):
@@ -132,7 +122,11 @@ def _clean(text: str) -> str:
     return flat[:_MAX_REASON]
 
 
-def _add_kept(found: Statements, rest: str, line: int) -> None:
+def _add_kept(
+    found: Statements,
+    rest: str,
+    line: int,
+) -> None:
     scenarios, reason = _split_ids(rest)
     if not scenarios:
         # A sentence, such as "Kept: everything else".
@@ -146,7 +140,7 @@ def _add_kept(found: Statements, rest: str, line: int) -> None:
     found.kept.append(kept)
 
 
-def _split_ids(rest: str) -> _Split:
+def _split_ids(rest: str) -> tuple[list[str], str]:
     """Split the ids of scenarios from the reason."""
     ids: list[str] = []
     while rest:
@@ -177,7 +171,7 @@ def _add_contest(found: Statements, rest: str, line: int) -> None:
             found.contested.append(contest)
 
 
-def _split_names(rest: str) -> _Split:
+def _split_names(rest: str) -> tuple[list[str], str]:
     """Split a contest into the names of tests and the reason.
 
     There are no names if the line is a sentence.

@@ -257,8 +257,7 @@ def _accept(
     reader: Reader,
 ) -> AcceptedChanges:
     declared = _changes_of(blueprint, paths)
-    expected = _expected(declared)
-    parsed = parse_changes(answer, expected)
+    parsed = parse_changes(answer, expected_files(declared))
     accepted = AcceptedChanges(
         blocked=parsed.blocked,
         contested=parsed.contested,
@@ -319,7 +318,7 @@ def _leave_out_unreadable(
     return kept
 
 
-def _expected(declared: Mapping[str, str]) -> list[str]:
+def expected_files(declared: Mapping[str, str]) -> list[str]:
     """Return the files that an answer may mean without saying so."""
     paths = []
     for path, change in declared.items():

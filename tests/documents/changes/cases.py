@@ -18,9 +18,11 @@ Behind a path, `crlf` and `no-final-newline` say what the text cannot show; behi
 list of them, where every blank can be seen:
 
     {"before": {"src/a.py": "x = 1\\n"}, "answer": "...", "after": {"src/a.py": "y\\n"},
-     "refuse": "words of the message, or an empty text", "name": "optional"}
+     "refuse": "words of the message, or an empty text", "name": "optional",
+     "declared": "src/a.py (Modify), src/b.py (Add)"}
 
-A path with `null` in `after` is gone; without `refuse`, nothing may be refused.
+A path with `null` in `after` is gone; without `refuse`, nothing may be refused. Without
+`declared`, the design declares what the answer is meant to change.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agentos.documents.changes import apply_changes, parse_changes
+from agentos.documents.changes import apply_changes, check_path, parse_changes
+from agentos.workflows.implementation.accepting import expected_files
 
 MARK = "%%%%"
 OWN = Path(__file__).parent / "malformed"
@@ -50,6 +53,8 @@ class Case:
     """The files as they are meant to be after the answer."""
     refuse: str | None = None
     """Words of the refusal that is meant; None if nothing is to be refused."""
+    declared: Mapping[str, str] = field(default_factory=dict)
+    """The kind of change by path, as a design declares it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +107,39 @@ def load_cases(folder: Path) -> list[Case]:
 
 def run_case(case: Case) -> Result:
     """Have an answer read and applied as the workflow does."""
-    expected = {*case.before, *case.after}
-    parsed = parse_changes(case.answer, sorted(expected))
-    applied = apply_changes(parsed.changes, case.before.get)
+    declared = case.declared or _declare(case)
+    parsed = parse_changes(case.answer, expected_files(declared))
+    inside = [change for change in parsed.changes if not check_path(change.path)]
+    outside = [change.path for change in parsed.changes if check_path(change.path)]
+    applied = apply_changes(inside, case.before.get)
     files = {**case.before, **applied.files}
     for path in applied.deleted:
         files.pop(path, None)
-    slips = [problem.text for problem in parsed.problems] + applied.slips
+    slips = [problem.text for problem in parsed.problems]
+    slips += [f"`{path}` {check_path(path)}" for path in outside]
+    slips += applied.slips
     if not parsed.changes and not slips:
         slips.append("the answer names no file")
     return Result(case, files, tuple(slips))
+
+
+def _declare(case: Case) -> dict[str, str]:
+    """Declare what the answer is meant to change, and the files that are there."""
+    declared = dict.fromkeys(case.before, "Modify")
+    for path in case.after:
+        declared.setdefault(path, "Add")
+    for path in case.before:
+        if path not in case.after:
+            declared[path] = "Delete"
+    return declared
+
+
+def _read_declared(text: str) -> dict[str, str]:
+    declared = {}
+    for part in filter(None, text.split(", ")):
+        path, _, kind = part.partition(" ")
+        declared[path] = kind.strip("()")
+    return declared
 
 
 def _read_markdown(name: str, text: str) -> Case:
@@ -168,6 +196,7 @@ def _read_json(name: str, data: Any) -> Iterator[Case]:
             before,
             _after(before, one.get("after", {})),
             one.get("refuse"),
+            _read_declared(one.get("declared", "")),
         )
 
 
@@ -180,7 +209,7 @@ def _after(
 
 def main(folders: Iterable[str]) -> int:
     """Print the results of folders; return 1 if one is wrong."""
-    results: list[Result] = []
+    results: list[Any] = []
     for folder in map(Path, folders):
         results += map(run_case, load_cases(folder))
     for result in results:

@@ -18,7 +18,6 @@ from agentos.documents.changes.contract import (
 )
 from agentos.workflows.implementation.accepting import (
     AcceptedChanges,
-    inspect_written_code,
     read_code,
     read_tests,
 )
@@ -216,64 +215,3 @@ def test_a_refusal_says_the_sentence_that_was_broken(answer: str, words: str) ->
     taken = accept(CODE, answer)
     assert bool(taken.slips) is bool(words), taken.slips
     assert any(words in slip for slip in taken.slips) or not words
-
-
-GOOD = "```python\n# File: shop/total.py\ndef total(prices):\n    return sum(prices)\n```\n"
-LOST = "```python\n# Edit: shop/cart.py\n<<<<<<< SEARCH\nnowhere\n=======\nx\n>>>>>>> REPLACE\n```\n"
-STUB = "```python\n# File: shop/total.py\ndef total(prices):\n    raise NotImplementedError\n```\n"
-
-
-def test_a_bad_block_does_not_drop_a_good_one() -> None:
-    taken = accept(CODE, GOOD + LOST)
-    assert taken.files == {"shop/total.py": TOTAL}
-    assert len(taken.slips) == 1
-    assert taken.problems == []
-
-
-def test_what_is_wrong_with_the_code_is_no_slip() -> None:
-    taken = accept(CODE, STUB)
-    assert taken.slips == []
-
-    class Stubbed(Shop):
-        def read(self, path: str) -> str | None:
-            return taken.files.get(path) or super().read(path)
-
-    assert inspect_written_code(taken.files, Stubbed())
-
-
-def test_a_slip_in_the_tests_is_not_taken_for_missing_tests() -> None:
-    taken = accept(TESTS, LOST.replace("shop/cart.py", "tests/test_cart.py"))
-    assert [bool(taken.slips), taken.problems] == [True, []]
-
-
-def test_a_blocked_answer_with_changes_is_asked_which_is_meant() -> None:
-    taken = accept(CODE, f"blocked: no way\n\n{GOOD}")
-    assert (taken.files, taken.blocked) == ({}, "")
-    assert "send the changes alone" in taken.slips[0]
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "```python\n# File: shop/money.py\nReason: why\n\nX = 1\n```\n",
-        "```python\n# Reason: why\n# File: shop/money.py\nX = 1\n```\n",
-        "```python\n# File: shop/money.py\nX = 1\n```\nReason: why\n",
-        "```python\n# File: shop/money.py\nX = 1\n```\n\n**Reason:** why\n\nThat is all.\n",
-        "### File: shop/money.py\n\nReason: why\n\n```python\nX = 1\n```\n",
-        "Reason: why\n\n### File: shop/money.py\n```python\nX = 1\n```\n",
-        "Reason: why\n```python\n# File: shop/money.py\nX = 1\n```\n",
-    ],
-)
-def test_a_reason_is_read_wherever_it_stands(answer: str) -> None:
-    taken = accept(CODE, answer)
-    assert taken.slips == []
-    assert taken.files == {"shop/money.py": "X = 1\n"}
-    assert taken.extras == {"shop/money.py": "why"}
-
-
-def test_a_reason_belongs_to_the_block_that_it_is_next_to() -> None:
-    money = "```python\n# File: shop/money.py\nX = 1\n```\n"
-    other = money.replace("money", "other")
-    taken = accept(CODE, f"{money}Reason: why\n\n{other}")
-    assert taken.extras == {"shop/money.py": "why"}
-    assert "`shop/other.py` is not declared" in taken.slips[0]
