@@ -191,7 +191,9 @@ HONEST = (
     function("a = cart.load()", "cart.save(a)", "assert cart.load() == a"),
     function("a = cart.load()", "b = cart.save(a)", "assert cart.load() == a"),
     function("before = cart.total", "cart.add()", "assert cart.total == before"),
-    function("before = cart.read()", "assert cart.add() == 1", "assert cart.read() == before"),
+    function(
+        "before = cart.read()", "assert cart.add() == 1", "assert cart.read() == before"
+    ),
     function("assert cart(1) == 1 == cart(2)"),
     function("x = cart()", "assert len(x) >= 1"),
     "import sys\n@pytest.mark.skipif(sys.platform == 'win32', reason='x')\n"
