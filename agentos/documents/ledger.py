@@ -349,10 +349,11 @@ def _flat(text: str) -> str:
 def say_source_error(error: SourceError) -> str:
     """Return the question that a wrong sentence of the source puts to a person."""
     quote = error.quote
+    line = quote.text.strip()
+    reading = error.reading.strip().rstrip(".")
     return (
         f'The source says "{error.sentence}", but {quote.path}:{quote.line} is'
-        f" `{quote.text.strip()}`. The document follows this reading: {error.reading} Is"
-        " that right?"
+        f" `{line}`. The document follows this reading: {reading}. Is that right?"
     )
 
 
