@@ -168,6 +168,9 @@ def _parse_search(rest: str, shown: str) -> Look:
         # The text may have quotes inside; a path has none.
         if quote in place:
             continue
+        # Some models escape the quotes inside.
+        escaped = f"\\{quote}"
+        text = text.replace(escaped, quote)
         if text.isspace():
             text = ""
         return Look(

@@ -16,7 +16,6 @@ from agentos.gateway.providers import Completion, Message
 from agentos.plain_data import from_data, to_data
 from agentos.workflows.drafting.showing import show_earlier
 from agentos.workflows.engine.steps import Update
-from agentos.workflows.implementation import rendering
 from agentos.workflows.implementation.context import (
     REVIEW,
     BuildContext,
@@ -24,6 +23,7 @@ from agentos.workflows.implementation.context import (
     question_to,
     report_looks,
 )
+from agentos.workflows.implementation.evidence import describe_evidence
 from agentos.workflows.implementation.state import ImplementationState, Iteration
 from agentos.workflows.looking import describe_looking
 from agentos.workflows.verdicts import ask_for_verdict
@@ -50,7 +50,8 @@ async def review_code(state: ImplementationState, context: BuildContext) -> Upda
         "design": without_log(state["source"]),
         "looking": describe_looking("reviewer", looker),
         "diff": workspace.diff(state["base"], snapshot),
-        "evidence": rendering.describe_evidence(state, current),
+        "evidence": describe_evidence(state, current, workspace),
+        "remarks": "\n".join(state.get("plan_findings", ())),
         "earlier_findings": show_earlier(ledger, ()),
     }
 

@@ -158,6 +158,7 @@ def _begin(
         "looking": describe_looking("coder", looker),
         "declared": rendering.list_declared(blueprint),
         "suite": proving.describe_base(TestRun.from_data(state["before"])),
+        "remarks": "\n".join(state.get("plan_findings", ())),
         "tests": rendering.show_new_tests(workspace, state["scaffolds"][-1]["tests"]),
         "files": rendering.show_changed(workspace, blueprint.sources),
         "feedback": proving.feedback_for_next(state["iterations"], state["before"]),

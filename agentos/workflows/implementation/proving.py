@@ -268,6 +268,11 @@ def show_shortfall(shortfall: Shortfall, reader: Reader) -> str:
     return _within_a_page(lines)
 
 
+def coverage_of_changes(suite: TestRun, reader: Reader) -> dict[str, FileCoverage]:
+    """Return the coverage of the lines that the item changes."""
+    return _counted(suite, reader, ())
+
+
 def _counted(
     suite: TestRun, reader: Reader, unreachable: Iterable[UnreachableLines]
 ) -> dict[str, FileCoverage]:

@@ -9,18 +9,14 @@ from typing import Protocol
 from agentos.documents.changes import WholeFile, render_changes
 from agentos.documents.changes.model import Changes
 from agentos.errors import BadInput
-from agentos.proving.judging import name_lines
-from agentos.proving.runners.runs import TestRun
 from agentos.repository.forge.pulls.body import neutralize
 from agentos.state.confinement.folder import PathRefused
 from agentos.state.wording import count
 from agentos.workflows.implementation.blueprint import Blueprint, Change
 from agentos.workflows.implementation.state import (
     ImplementationState,
-    Iteration,
     count_attempts,
 )
-from agentos.workflows.implementation.unreachable import named_in
 from agentos.workflows.prompts.rendering import show_invisible
 
 ABSENT = "(does not exist yet)"
@@ -92,27 +88,6 @@ def show_new_tests(reader: Reader, tests: Mapping[str, str]) -> str:
         diff = "\n".join(rows)
         parts.append(diff)
     return "\n\n".join(parts)
-
-
-def describe_evidence(state: ImplementationState, current: Iteration) -> str:
-    """Say what the proofs showed: the item's tests, and the whole suite."""
-    scaffold = state["scaffolds"][-1]
-    tests = count(len(scaffold["names"]), "test")
-    suite = TestRun.from_data(current["suite"])
-    passed = len(suite.passed)
-    total = len(suite.tests)
-    lines = [
-        f"{tests} of the item, all pass with the code.",
-        f"The whole suite: {passed} of {total} pass.",
-    ]
-    for path, file in suite.coverage.items():
-        missing = name_lines(file)
-        if missing:
-            lines.append(f"{path}: no test runs the lines {missing}.")
-    for named in named_in(state):
-        line = f"No test can reach, says who wrote the tests: {named}"
-        lines.append(line)
-    return "\n".join(lines)
 
 
 def show_texts(texts: Mapping[str, str]) -> str:

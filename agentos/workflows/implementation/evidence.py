@@ -1,0 +1,93 @@
+"""Say to the reviewer of the finished change what the proofs showed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agentos.proving.judging import name_lines
+from agentos.proving.runners.runs import TestOutcome, TestRun
+from agentos.state.wording import count
+from agentos.workflows.implementation import proving
+from agentos.workflows.implementation.rendering import Reader
+from agentos.workflows.implementation.state import ImplementationState, Iteration
+from agentos.workflows.implementation.unreachable import named_in
+
+_MOST_NAMED = 30
+_QUIET = (TestOutcome.PASSED, TestOutcome.SKIPPED)
+
+
+def describe_evidence(
+    state: ImplementationState, current: Iteration, reader: Reader
+) -> str:
+    """Return what is known of the item's tests, of the whole suite, and of the lines
+    that the item changes.
+    """
+    lines = [*_own_tests(state, current), *_suite(state, current)]
+    suite = TestRun.from_data(current["suite"])
+    changed = proving.coverage_of_changes(suite, reader)
+    uncovered = False
+    for path, file in changed.items():
+        missing = name_lines(file)
+        if missing:
+            uncovered = True
+            lines.append(f"{path}: no test runs the changed lines {missing}.")
+    if not uncovered:
+        lines.append("Tests run every line that the item changes.")
+    for named in named_in(state):
+        line = f"Cannot be reached by a test, says who wrote the tests: {named}"
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _own_tests(state: ImplementationState, current: Iteration) -> Iterator[str]:
+    """Yield how each of the item's tests came out without the code and with it."""
+    before = _outcomes(state["red"])
+    after = _outcomes(current["run"])
+    number = count(len(after), "test")
+    yield f"{number} of the item, without the code and with it:"
+    for name, outcome in after.items():
+        earlier = before.get(name, "could not be imported")
+        both = f"{earlier}, {outcome}"
+        yield f"- {name}: {both}"
+
+
+def _suite(state: ImplementationState, current: Iteration) -> Iterator[str]:
+    """Yield the outcomes of the whole suite, and what neither passed nor was skipped."""
+    before = _outcomes(state["before"])
+    after = _outcomes(current["suite"])
+    counts = _counts(before)
+    yield f"The whole suite before the change: {counts}."
+    counts = _counts(after)
+    yield f"The whole suite with it: {counts}."
+    others = []
+    for name, outcome in after.items():
+        if outcome in _QUIET:
+            continue
+        earlier = before.get(name, "was not there")
+        line = f"- {name}: {outcome}; before the change: {earlier}"
+        others.append(line)
+    yield from others[:_MOST_NAMED]
+    more = len(others) - _MOST_NAMED
+    if more > 0:
+        yield f"- and {more} more"
+
+
+def _counts(outcomes: Mapping[str, str]) -> str:
+    counted = Counter(outcomes.values())
+    parts = []
+    for outcome, number in counted.most_common():
+        part = f"{number} {outcome}"
+        parts.append(part)
+    return ", ".join(parts) or "no tests"
+
+
+def _outcomes(data: Mapping[str, Any]) -> dict[str, str]:
+    if not data:
+        return {}
+    run = TestRun.from_data(data)
+    outcomes = {}
+    for test in run.tests:
+        outcomes[test.id] = test.outcome.value
+    return outcomes
