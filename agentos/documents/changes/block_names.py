@@ -9,6 +9,7 @@ from agentos.documents.changes.markers import (
     Marker,
     Verb,
     is_sentence,
+    is_title,
     lone_path,
     mentioned_path,
     read_comment_marker,
@@ -215,7 +216,8 @@ class BlockNames:
             return row, ""
         text = self.row_at(row)
         path = lone_path(text, self._expected)
-        if not path and loose_length(self.row_at(start), SEARCH):
+        is_section = loose_length(self.row_at(start), SEARCH) > 0
+        if not path and (is_section or is_title(text)):
             path = mentioned_path(text, self._expected)
         return row, path
 

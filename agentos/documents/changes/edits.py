@@ -41,6 +41,10 @@ _MAX_REFUSED = 5
 """Maximum number of edits that are refused in a file: each one costs a search for what
 is similar.
 """
+_MAX_NEAR = 60
+"""Maximum number of edits of a file that are looked for in other blank lines, or within
+a line: each one costs several walks through the file.
+"""
 
 
 class EditRefused(AgentOSError, ValueError):
@@ -132,6 +136,7 @@ class _Working:
         self._source = Source(rows)
         self._spans: list[_Span] = []
         self._present: Source | None = None
+        self._near = 0
 
     def text(self) -> str:
         """Return the text with the edits so far."""
@@ -199,6 +204,9 @@ class _Working:
 
     def _find_near(self, line: int, search: Rows, replace: Rows) -> _Match | None:
         """Look for what the file has with other blank lines, or within a line."""
+        self._near += 1
+        if self._near > _MAX_NEAR:
+            return None
         sources = [self._source]
         if self._spans:
             sources.append(self._see_present())

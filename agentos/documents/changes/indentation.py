@@ -47,6 +47,8 @@ def rewrite(
     kept = align(search, found, replace)
     if level is Level.BLANKS:
         moved: Rows = replace
+        if _has_only_more_blanks(search, found):
+            moved = list(map(without_end, replace))
     elif level is Level.SHIFT:
         moved = _shift(search, found, replace, kept)
     else:
@@ -55,6 +57,16 @@ def rewrite(
     for number, row in kept.items():
         rows[number] = row
     return rows
+
+
+def _has_only_more_blanks(search: Rows, found: Rows) -> bool:
+    """Tell whether each line of a SEARCH ends with blanks that the file has not."""
+    for want, have in zip(search, found, strict=True):
+        if is_blank(want):
+            continue
+        if want == without_end(want) or have != without_end(have):
+            return False
+    return True
 
 
 def align(

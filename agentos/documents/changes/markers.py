@@ -70,6 +70,7 @@ _BETWEEN = re.compile(r"`?(?:,[ \t]*+(?:and[ \t]++)?|[ \t]++and[ \t]++)`?")
 _WIDE_COLON = "\uff1a"
 _FIXED_BLANK = "\u00a0"
 _SENTENCE = re.compile(r"[A-Z][\w']*+(?:[ \t]++[^\s={}<>;|]++){2,}[.:!]?(?<=[.:!])")
+_WRITES = ("create ", "write ", "new file ", "add a new ", "add the new ")
 _NOT_PATHS = frozenset({"asp.net", "vb.net", "ado.net"})
 
 
@@ -273,6 +274,16 @@ def split_paths(text: str) -> list[str]:
 def is_remark_in_code(row: str) -> bool:
     """Tell whether a row is a comment that is set off by a blank."""
     return row.lstrip().startswith(("# ", "// ", "-- ", "/* ", "<!-- ", "; "))
+
+
+def is_title(row: str) -> bool:
+    """Tell whether a row is a heading, all in bold, or says that a file is written."""
+    bare = row.strip(_BLANK)
+    if bare.startswith("#"):
+        return True
+    if bare.startswith("**") and bare.rstrip(":").endswith("**"):
+        return True
+    return bare.endswith(":") and bare.casefold().startswith(_WRITES)
 
 
 def is_sentence(row: str) -> bool:

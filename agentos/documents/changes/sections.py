@@ -32,7 +32,7 @@ _TAILS = {
 _LOOSE = {
     SEARCH: re.compile(
         r"(?:(<{4,}+)|-{5,}+(?=[ \t]*+SEARCH))[ \t]*+"
-        r"(?:SEARCH(?:[ \t]++\S{1,200})?|ORIGINAL|OLD|BEFORE|HEAD|FIND|CURRENT)?:?",
+        r"(?:SEARCH(?:[ \t]++(?:\S{1,200}|\([^()]{1,100}\)))?|ORIGINAL|OLD|BEFORE|HEAD|FIND|CURRENT)?:?",
         re.IGNORECASE,
     ),
     DIVIDER: re.compile(r"(={4,}+)(?:[ \t]*+(?:REPLACE|WITH|NEW))?", re.IGNORECASE),
