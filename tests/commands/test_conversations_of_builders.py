@@ -291,3 +291,15 @@ class TestReviewOfTheCode:
         assert ended.code == 0, ended.text
         assert "isinstance(number, bool)" not in built(world, "calc/op1.py")
         assert "apply(True) returns 2" in report(world)
+
+    def test_what_does_harm_is_not_delivered(self, build: Callable[..., World]) -> None:
+        harm = finding(Tier.BLOCKING, "It only knows the values of the tests.")
+        found = verdict(Decision.REVISE, "It is not general.", harm)
+        world = build(
+            code=[GOOD_CODE, BETTER],
+            reviews={"diff-1.json": found, "diff-2.json": STILL_OPEN},
+        )
+        ended = world.run("implement-workflow", "--all")
+        assert "needs-revision" in ended.stdout, ended.text
+        assert "only knows the values of the tests" in ended.stdout
+        assert branches(world.repo) == {}

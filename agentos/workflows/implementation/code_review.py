@@ -104,6 +104,18 @@ def open_findings(state: ImplementationState) -> list[str]:
     ]
 
 
+def find_harm(state: ImplementationState) -> list[str]:
+    """Return the blocking findings that are still open, a line each: such a change is
+    not delivered.
+    """
+    harm = []
+    for entry in code_ledger(state).open:
+        if entry.tier is Tier.BLOCKING:
+            line = f"{entry.id}: {entry.text}"
+            harm.append(line)
+    return harm
+
+
 def _must_be_fixed(entry: LedgerEntry) -> bool:
     return entry.tier in (Tier.BLOCKING, Tier.HIGH)
 

@@ -14,7 +14,7 @@ from agentos.proving.runners.runs import TestRun
 from agentos.state.wording import count
 from agentos.workflows.engine.steps import Update
 from agentos.workflows.implementation import accepting, proving, rendering
-from agentos.workflows.implementation.code_review import open_findings
+from agentos.workflows.implementation.code_review import find_harm, open_findings
 from agentos.workflows.implementation.coding import finished
 from agentos.workflows.implementation.context import BuildContext
 from agentos.workflows.implementation.state import ImplementationState, count_attempts
@@ -90,7 +90,23 @@ async def validate(state: ImplementationState, context: BuildContext) -> Update:
         "touched": list(touched),
         "unproven": unnoticed,
         "findings": [*deviations, *warnings, *still_open],
+        **_end_if_harmful(state),
     }
+
+
+def _end_if_harmful(state: ImplementationState) -> Update:
+    """Deliver nothing of which the reviewer says, also after the repair, that it does
+    harm or proves nothing.
+    """
+    harm = find_harm(state)
+    if not harm:
+        return {}
+    item = state["item"]
+    message = (
+        f"the review of the code: {harm[0]}; go on with: implement-workflow --ids {item}"
+        f" --note '...', or take what is there: agentos salvage {item}"
+    )
+    return {"decision": str(State.NEEDS_REVISION), "message": message}
 
 
 def _touched_extras(
