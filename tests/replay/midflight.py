@@ -24,7 +24,7 @@ from agentos import __version__
 from agentos.kinds import Kind
 from agentos.state.databases import digest_row
 from agentos.state.home import repository_key
-from tests.designs import CODE, TESTS, Item, fill
+from tests.designs import CODE, CODE_APPROVAL, TESTS, Item, fill
 from tests.faults import market
 from tests.replay.record import HERE
 from tests.scenario import ScenarioProcess
@@ -85,8 +85,9 @@ MOMENTS = {
         ({"purpose": "other", "at": [6]},),
         asked=6,
         answers=({"purpose": "other", "texts": _built((1, 2))},),
-        left_to_ask=1,
-        later=({"purpose": "other", "text": CODE.format(number=2)},),
+        # The code, and the review of the finished change.
+        left_to_ask=2,
+        later=({"purpose": "other", "texts": [CODE.format(number=2), CODE_APPROVAL]},),
     ),
 }
 
