@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from agentos.documents.changes.languages import fits_language
 from agentos.documents.changes.markers import (
     Marker,
     Verb,
@@ -181,6 +182,10 @@ class BlockNames:
         path = mentioned_path(info, self._expected)
         if not path:
             path = lone_path(first, self._expected)
+            marker = self._read_plain_marker(first, info)
+            if marker:
+                path = marker.path
+                verb = marker.verb
             if path:
                 row = start
                 start, said = self._skip_reason(start + 1)
@@ -201,6 +206,17 @@ class BlockNames:
             other="",
             is_sure=False,
         )
+
+    def _read_plain_marker(self, first: str, info: str) -> Marker | None:
+        """Return the marker of an expected file without a comment sign."""
+        marker = read_prose_marker(first)
+        if marker is None or marker.path not in self._expected:
+            return None
+        language = info.partition(" ")[0].casefold()
+        if marker.verb is Verb.FILE and not fits_language(marker.path, language):
+            # A row such as `file: src/a.py` of a YAML file is text.
+            return None
+        return marker
 
     def _guess_above(self, fence: int, start: int) -> tuple[int, str]:
         """Return the row above a fence that consists of a path, and the path; above the

@@ -136,7 +136,7 @@ class Layout:
         self.covered = bytearray(len(rows))
         """One byte for each row: 1 if the row belongs to a block."""
         self.taken = bytearray(len(rows))
-        """The same for blocks that name a file."""
+        """The same for what is read as the text or the edit of a file."""
         self._rows = rows
         self._fences = fences
         self._sections = sections
@@ -155,6 +155,7 @@ class Layout:
         is_closed = end < len(self._rows)
         if not is_closed:
             is_closed = self._closes_last(fence)
+        self.take(fence.row, end)
         name = self._names.make_up(path, fence.row)
         return Block(
             name=name,
@@ -163,6 +164,10 @@ class Layout:
             is_closed=is_closed,
             is_last=True,
         )
+
+    def take(self, start: int, end: int) -> None:
+        """Note that rows are read as a file's."""
+        _set(self.taken, start, end)
 
     def _closes_last(self, opening: Fence) -> bool:
         """Tell whether the last row is the fence that closes a block."""
@@ -225,11 +230,7 @@ class Layout:
             block = UnnamedBlock(line, fence.info[:80])
             self.unnamed.append(block)
             self.lone.append((fence, end))
-        self._cover(fence.row, end)
-
-    def _cover(self, start: int, end: int) -> None:
-        size = len(self.covered[start:end])
-        self.covered[start:end] = b"\x01" * size
+        _set(self.covered, fence.row, end)
 
     def _is_text(self, row: int) -> bool:
         """Tell whether a row is neither blank nor a fence."""
@@ -267,8 +268,8 @@ class Layout:
             is_alone=not following,
         )
         self.blocks.append(block)
-        self._cover(fence.row, end_row + is_closed)
-        self.taken[fence.row : end_row] = self.covered[fence.row : end_row]
+        _set(self.covered, fence.row, end_row + is_closed)
+        self.take(fence.row, end_row)
         return end + is_closed
 
     def _divides_strings(
@@ -406,3 +407,8 @@ class Layout:
             if text:
                 return loose_length(text, SEARCH) > 0
         return False
+
+
+def _set(flags: bytearray, start: int, end: int) -> None:
+    size = len(flags[start:end])
+    flags[start:end] = b"\x01" * size

@@ -11,7 +11,7 @@ from agentos.documents.changes.contract import (
     WRITTEN_OUT,
 )
 from agentos.documents.changes.elisions import is_elision
-from agentos.documents.changes.matching import MAX_COUNTED, Source
+from agentos.documents.changes.matching import MAX_COUNTED, Source, without_blanks
 from agentos.documents.changes.model import Rows
 
 _MAX_SHOWN = 5
@@ -80,7 +80,7 @@ def _find_made(source: Source, replace: Rows) -> int:
     """Return the number of the line where a replacement stands already, or 0."""
     if not any(row.strip() for row in replace):
         return 0
-    found = source.find(replace, str.strip)
+    found = source.find(replace, without_blanks)
     if len(found) != 1:
         return 0
     return found[0] + 1

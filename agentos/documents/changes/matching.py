@@ -81,7 +81,7 @@ class Source:
         """
         source, numbers = self._see_written()
         places = []
-        for start in source.find(wanted, str.strip):
+        for start in source.find(wanted, without_blanks):
             last = start + len(wanted) - 1
             place = (
                 numbers[start],
@@ -121,7 +121,7 @@ class Source:
             return self.find(wanted, same)
         if level is Level.BLANKS:
             return self.find(wanted, without_end)
-        trimmed = self.find(wanted, str.strip)
+        trimmed = self.find(wanted, without_blanks)
         if level is Level.TRIMMED:
             return trimmed
         compared = len(trimmed) * len(wanted)
@@ -214,6 +214,11 @@ def same(row: str) -> str:
 def without_end(row: str) -> str:
     """Return a row without the blanks at its end."""
     return row.rstrip(_BLANK)
+
+
+def without_blanks(row: str) -> str:
+    """Return a row without the blanks at both ends; other spaces are text."""
+    return row.strip(_BLANK)
 
 
 def without_returns(rows: Rows) -> list[str]:

@@ -16,7 +16,12 @@ from html import unescape
 from itertools import chain, islice
 from operator import itemgetter
 
-from agentos.documents.changes.contract import LONGER_FENCE, NAME_WHOLE
+from agentos.documents.changes.contract import (
+    LONGER_FENCE,
+    NAME_EDIT,
+    NAME_WHOLE,
+    NAMELESS,
+)
 from agentos.documents.changes.diffs import is_diff, read_diff
 from agentos.documents.changes.elisions import is_elision
 from agentos.documents.changes.envelopes import open_envelope
@@ -75,6 +80,7 @@ NO_FINAL_NEWLINE = "no-final-newline"
 _ESCAPED = "&lt;" * 4
 _MAX_PROBLEMS = 100
 _MAX_UNNAMED = 1_000
+_MAX_LISTED = 10
 _MAX_OUTSIDE = 2_000
 """Maximum number of lines outside all blocks that name a file."""
 
@@ -127,7 +133,7 @@ def parse_changes(text: str, expected: Collection[str] = ()) -> Changes:
     named: set[str] = set()
     candidates = _find_rows(lowered, _MARKER_WORDS, begin)
     patched = _find_rows(text, PATCH_SIGNS, begin)
-    found += read_patches(rows, patched, layout.taken, expected)
+    found += read_patches(rows, patched, layout, expected)
     blocks = layout.blocks
     if not found:
         blocks = _blocks(layout, expected, statements)
@@ -141,6 +147,7 @@ def parse_changes(text: str, expected: Collection[str] = ()) -> Changes:
     found = _without_guesses(found)
     outside = _read_outside(rows, candidates, layout, sections, named)
     found += islice(outside, _MAX_OUTSIDE)
+    found += _find_nameless(layout, sections)
     found.sort(key=itemgetter(0))
     changes, problems = _combine(found)
     problems += statements.problems
@@ -158,6 +165,20 @@ def parse_changes(text: str, expected: Collection[str] = ()) -> Changes:
         contested=tuple(statements.contested),
         kept=tuple(statements.kept),
     )
+
+
+def _find_nameless(layout: Layout, sections: SectionMap) -> Iterator[_Placed]:
+    """Yield a problem if there are sections that are in no file's edit."""
+    unread = sections.unread(layout.taken)
+    if not unread:
+        return
+    first, *others = unread
+    listed = [f"line {row + 1}" for row in others[:_MAX_LISTED]]
+    also = ""
+    if listed:
+        also = f" (also {', '.join(listed)})"
+    name = NAME_EDIT.format(path="PATH")
+    yield first, problem_at(first + 1, f"{NAMELESS}{also}; {name}.")
 
 
 def _blocks(
@@ -292,12 +313,27 @@ def _read_block(
     if name.verb is Verb.DELETE:
         return _read_deletions(rows, block)
     inner = _text_rows(rows, block)
-    is_whole = WHOLE in block.fence.info.split()
+    is_whole = WHOLE in block.fence.info.split() or _quotes_edit(inner, block)
     if name.verb is Verb.EDIT or (not is_whole and holds_section(inner)):
         return [_read_edit(inner, block)]
     if _is_diff(inner, block):
         return [_read_edit(inner, block)]
     return [_read_file(inner, block)]
+
+
+def _quotes_edit(inner: Rows, block: Block) -> bool:
+    """Tell whether a document has its first section in a fence of its own."""
+    if not block.name.is_prose:
+        return False
+    is_open = has_text = False
+    for row in inner:
+        if row.startswith(("```", "~~~")):
+            is_open = not is_open
+        elif loose_length(row, SEARCH):
+            return is_open and has_text
+        elif row.strip() and not is_open:
+            has_text = True
+    return False
 
 
 def _is_diff(inner: Rows, block: Block) -> bool:
@@ -472,7 +508,7 @@ def _read_outside(
             for one in split_paths(path):
                 yield number, Deletion(one, line, reason)
             continue
-        edited = _read_bare_edit(rows, number, path, sections, layout.taken)
+        edited = _read_bare_edit(rows, number, path, sections, layout)
         if edited:
             named.add(path)
             yield number, edited
@@ -509,7 +545,7 @@ def _read_bare_edit(
     number: int,
     path: str,
     sections: SectionMap,
-    covered: bytes | bytearray,
+    layout: Layout,
 ) -> EditedFile | None:
     """Return the sections that follow the name of a file without a fence around."""
     start = number + 1
@@ -529,11 +565,12 @@ def _read_bare_edit(
             end += 1
         else:
             break
-    if end == start or any(covered[start:end]):
+    if end == start or any(layout.taken[start:end]):
         return None
     edits = read_sections(rows[start:end], start + 1)
     if isinstance(edits, Problem) or not edits:
         return None
+    layout.take(start, end)
     return EditedFile(path, tuple(edits), number + 1, reason)
 
 

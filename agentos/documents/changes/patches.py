@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from agentos.documents.changes.diffs import path_in_header, read_diff
+from agentos.documents.changes.fences import Layout
 from agentos.documents.changes.markers import split_note
 from agentos.documents.changes.matching import is_blank
 from agentos.documents.changes.model import (
@@ -53,20 +54,21 @@ class _Part:
     path: str
     kind: str
     rows: Rows
+    end: int
     is_certain: bool
 
 
 def read_patches(
     rows: Rows,
     candidates: Iterable[int],
-    taken: bytes | bytearray,
+    layout: Layout,
     expected: Collection[str],
 ) -> Iterator[tuple[int, Change | Problem]]:
     """Yield the row and the change of each file in patches outside named blocks.
 
     A diff of other files than the expected ones is an illustration.
     """
-    parts = list(_find_parts(rows, candidates, taken))
+    parts = list(_find_parts(rows, candidates, layout.taken))
     is_meant = False
     for part in parts:
         if part.is_certain or part.path in expected:
@@ -75,6 +77,8 @@ def read_patches(
         return
     for part in parts:
         row = part.line - 1
+        if part.kind != _DELETE:
+            layout.take(row, part.end)
         yield row, _read(part)
 
 
@@ -129,6 +133,7 @@ def _read_part(rows: Rows, start: int, end: int) -> _Part:
         path=path,
         kind=kind,
         rows=rows[body:end],
+        end=end,
         is_certain=is_certain,
     )
 

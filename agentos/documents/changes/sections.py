@@ -101,6 +101,8 @@ class SectionMap:
         self._sections += _pair_loosely(marks, self._sections)
         # Sections with marks of different lengths may overlap.
         self._sections.sort()
+        begun = _find_begun(marks, self._sections)
+        self._begun = sorted(begun)
 
     def skip(self, row: int, before: int) -> int:
         """Return the row after all sections that begin between two rows."""
@@ -112,6 +114,10 @@ class SectionMap:
             if start >= before:
                 return row
             row = end + 1
+
+    def unread(self, taken: bytes | bytearray) -> list[int]:
+        """Return the rows where sections begin, complete or not, that no file takes."""
+        return [row for row in self._begun if not taken[row]]
 
     def end_of(self, row: int) -> int:
         """Return the row after the section that begins in a row, 0 if none does."""
@@ -175,6 +181,19 @@ def _pair_loosely(marks: Iterable[_Mark], strict: _Pairs) -> _Pairs:
             pairs.append((opened, mark.row))
             opened = -1
     return pairs
+
+
+def _find_begun(marks: Iterable[_Mark], sections: _Pairs) -> set[int]:
+    """Return the rows where sections begin, also such as have no end."""
+    begun: set[int] = set()
+    for start, _ in sections:
+        begun.add(start)
+    for mark in marks:
+        if mark.kind != SEARCH:
+            continue
+        if mark.is_strict:
+            begun.add(mark.row)
+    return begun
 
 
 def read_sections(
