@@ -96,6 +96,27 @@ class TestFormalSlips:
         assert lineage(world).count("code-not-applied.md") == 1
         assert built(world, "calc/sums.txt") == "1 + 1\n"
 
+    def test_what_is_sent_twice_is_made_once(self, build: Callable[..., World]) -> None:
+        add = (
+            "```python\n# Edit: calc/basic.py\n<<<<<<< SEARCH\n    return a + b\n=======\n"
+            "    return a + b\n\n\ndef twice(a):\n    return add(a, a)\n>>>>>>> REPLACE\n```\n"
+        )
+        wrong = "```python\n# Edit: tests/test_basic.py\n<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE\n```\n"
+        files = {
+            "calc/basic.py": "Modify",
+            "calc/op1.py": "Add",
+            "tests/test_op1.py": "Add",
+        }
+        tests = GOOD_TESTS.replace(
+            "    assert apply(2) == 2 + 1\n",
+            "    from calc.basic import twice\n\n    assert twice(apply(2)) == 6\n",
+        )
+        answer = f"{GOOD_CODE}\n{add}\n{wrong}"
+        world = build(files=files, tests=[tests], code=[answer] * 4)
+        ended = world.run("implement-workflow", "--all")
+        assert ended.code == 0, ended.text
+        assert built(world, "calc/basic.py").count("def twice") == 1
+
     def test_an_answer_without_a_file_is_told_how_to_answer(
         self, build: Callable[..., World]
     ) -> None:

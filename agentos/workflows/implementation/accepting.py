@@ -47,6 +47,9 @@ _BEGIN = NAME_WHOLE.format(path="PATH")
 NOTHING = f"the answer names no file: {_BEGIN}. {OUTSIDE}"
 
 
+Made = Sequence[Change]
+
+
 @dataclass(slots=True)
 class AcceptedChanges:
     """The changes of an answer that can be made, and what is wrong with the others."""
@@ -72,6 +75,8 @@ class AcceptedChanges:
     """Why the role cannot go on, empty if it can."""
     contested: tuple[Contest, ...] = ()
     """The tests that the coder says are wrong."""
+    made: tuple[Change, ...] = ()
+    """The changes that were made, so that none is made twice."""
     kept: tuple[Kept, ...] = ()
     """The scenarios that the test writer says are about behavior that exists."""
 
@@ -97,6 +102,7 @@ class AcceptedChanges:
         self.extras |= later.extras
         self.notes += later.notes
         self.contested += later.contested
+        self.made += later.made
         self.kept += later.kept
         self.slips = later.slips
         self.blocked = later.blocked
@@ -109,9 +115,11 @@ class AcceptedChanges:
             self.problems.append(text)
 
 
-def read_tests(answer: str, blueprint: Blueprint, reader: Reader) -> AcceptedChanges:
-    """Read the declared test files of an answer."""
-    return _accept(answer, blueprint.tests, (), blueprint, reader)
+def read_tests(
+    answer: str, blueprint: Blueprint, reader: Reader, made: Made = ()
+) -> AcceptedChanges:
+    """Read the declared test files of an answer; what was made already is left out."""
+    return _accept(answer, blueprint.tests, (), blueprint, reader, made)
 
 
 def inspect_written_tests(
@@ -194,11 +202,18 @@ def _add_tests(
 
 
 def read_code(
-    answer: str, blueprint: Blueprint, reader: Reader, *, protected: Collection[str]
+    answer: str,
+    blueprint: Blueprint,
+    reader: Reader,
+    made: Made = (),
+    *,
+    protected: Collection[str],
 ) -> AcceptedChanges:
-    """Read the declared code files of an answer; tests are not the coder's to change."""
+    """Read the declared code files of an answer; tests are not the coder's to change,
+    and what was made already is left out.
+    """
     tests = (*protected, *blueprint.tests)
-    return _accept(answer, blueprint.sources, tests, blueprint, reader)
+    return _accept(answer, blueprint.sources, tests, blueprint, reader, made)
 
 
 def inspect_written_code(paths: Iterable[str], reader: Reader) -> list[str]:
@@ -255,6 +270,7 @@ def _accept(
     protected: Sequence[str],
     blueprint: Blueprint,
     reader: Reader,
+    made: Made,
 ) -> AcceptedChanges:
     declared = _changes_of(blueprint, paths)
     parsed = parse_changes(answer, expected_files(declared))
@@ -274,18 +290,22 @@ def _accept(
     judgment = judge(parsed.changes, declared=declared, protected=protected)
     for refusal in judgment.refusals:
         slips.append(refusal.text)
-    changes = _leave_out_unreadable(accepted, judgment.allowed, reader)
+    # A model that is told of a slip may send the good part once more.
+    new = [change for change in judgment.allowed if change not in made]
+    changes = _leave_out_unreadable(accepted, new, reader)
     applied = apply_changes(changes, reader.read)
     accepted.files = applied.files
     accepted.deleted = applied.deleted
     accepted.notes = applied.notes
     slips += applied.slips
     accepted.slipped = _named_in(slips, declared)
-    made = {*applied.files, *applied.deleted}
+    applied_to = {*applied.files, *applied.deleted}
     for change in judgment.extras:
         path = change.path
-        if path in made:
+        if path in applied_to:
             accepted.extras[path] = change.reason
+    done = [change for change in changes if change.path in applied_to]
+    accepted.made = tuple(done)
     if _says_nothing(parsed):
         accepted.slips.append(NOTHING)
     return accepted

@@ -90,9 +90,10 @@ async def implement(state: ImplementationState, context: BuildContext) -> Update
         number = answers_before + slips + 1
         return question_to(context, "code", CODE, number, inputs)
 
-    def accept(answer: str) -> accepting.AcceptedChanges:
+    def accept(answer: str, made: accepting.Made) -> accepting.AcceptedChanges:
+        tests = tuple(scaffold["tests"])
         accepted = accepting.read_code(
-            answer, blueprint, workspace, protected=tuple(scaffold["tests"])
+            answer, blueprint, workspace, made, protected=tests
         )
         return write_accepted(context, accepted)
 

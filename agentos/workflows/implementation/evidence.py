@@ -24,8 +24,10 @@ def describe_evidence(
     """Return what is known of the item's tests, of the whole suite, and of the lines
     that the item changes.
     """
-    lines = [*_own_tests(state, current), *_suite(state, current)]
-    suite = TestRun.from_data(current["suite"])
+    lines = list(_own_tests(state, current))
+    lines += _suite(state, current)
+    data = current["suite"]
+    suite = TestRun.from_data(data)
     changed = proving.coverage_of_changes(suite, reader)
     uncovered = False
     for path, file in changed.items():
@@ -45,7 +47,8 @@ def _own_tests(state: ImplementationState, current: Iteration) -> Iterator[str]:
     """Yield how each of the item's tests came out without the code and with it."""
     before = _outcomes(state["red"])
     after = _outcomes(current["run"])
-    number = count(len(after), "test")
+    total = len(after)
+    number = count(total, "test")
     yield f"{number} of the item, without the code and with it:"
     for name, outcome in after.items():
         earlier = before.get(name, "could not be imported")
@@ -80,7 +83,9 @@ def _counts(outcomes: Mapping[str, str]) -> str:
     for outcome, number in counted.most_common():
         part = f"{number} {outcome}"
         parts.append(part)
-    return ", ".join(parts) or "no tests"
+    if not parts:
+        return "no tests"
+    return ", ".join(parts)
 
 
 def _outcomes(data: Mapping[str, Any]) -> dict[str, str]:

@@ -70,8 +70,8 @@ async def scaffold(state: ImplementationState, context: BuildContext) -> Update:
         number = answers_before + slips + 1
         return question_to(context, "tests", TESTS, number, inputs)
 
-    def accept(answer: str) -> accepting.AcceptedChanges:
-        accepted = accepting.read_tests(answer, context.blueprint, workspace)
+    def accept(answer: str, made: accepting.Made) -> accepting.AcceptedChanges:
+        accepted = accepting.read_tests(answer, context.blueprint, workspace, made)
         lines = unreachable.read_unreachable(answer)
         if lines and accepted.names_nothing:
             accepted.slips = []

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from agentos.documents.changes import parse_changes
 from agentos.gateway.providers import Completion, Message, Speaker
 from agentos.repository.look import Looker, looks_in
-from agentos.workflows.implementation.accepting import AcceptedChanges
+from agentos.workflows.implementation.accepting import AcceptedChanges, Made
 from agentos.workflows.implementation.rendering import show_texts
 from agentos.workflows.implementation.state import Slip
 from agentos.workflows.looking import AskTurn, Conversation, ask_looking
@@ -38,8 +38,8 @@ Part of your answer could not be applied:
 {texts}Send only what was not applied, in the form that "How to answer" describes. It is
 applied to the texts as they are now. If it is not needed, answer `leave it out`."""
 Said = tuple[Message, ...]
-Accept = Callable[[str], AcceptedChanges]
-"""Applies what it can of an answer; the rest are slips."""
+Accept = Callable[[str, Made], AcceptedChanges]
+"""Applies what it can of an answer and was not made before; the rest are slips."""
 ShowText = Callable[[str], str | None]
 
 
@@ -85,7 +85,7 @@ async def ask_for_changes(
         turn = ask(len(slips))
         talk = await ask_looking(turn, _find_looks, looker, HOW_TO_ANSWER, talk)
         answer = talk.answer.text
-        accepted = accept(answer)
+        accepted = accept(answer, total.made)
         if total.has_changes and accepted.names_nothing:
             # The model leaves out what could not be applied.
             accepted.slips = []
