@@ -18,7 +18,7 @@ from agentos.documents.verdict import (
     Verdict,
     verdict_json,
 )
-from tests.designs import CODE, TESTS, git
+from tests.designs import CODE, CODE_APPROVAL, TESTS, git
 from tests.faults import market
 from tests.faults.roles_model import Roles, serve_roles
 from tests.stand_in import write_draft
@@ -74,6 +74,7 @@ def verdict(
 ISSUE_CODE = {
     "tests": [TESTS.format(number=1)],
     "code": [CODE.format(number=1)],
+    "diff": [CODE_APPROVAL],
 }
 """The answers with which the design is built."""
 REVISE, APPROVED, DISCUSS = Decision.REVISE, Decision.APPROVED, Decision.DISCUSS
@@ -126,6 +127,7 @@ class Shop:
             "review": reviews,
             "tests": tests or [TESTS.format(number=1)],
             "code": code or [CODE.format(number=1)],
+            "diff": [CODE_APPROVAL],
         }
         with serve_roles(answers) as roles:
             entries = [{"provider": "openai", "key": "scripted-1"}]

@@ -74,7 +74,13 @@ def _find_place(request: Request, origin: Origin | None) -> str:
         if number:
             return _name_place(origin, part, rows[:number], source)
     rows = request.prompt.split("\n")
-    return f"the prompt, line {_first_line(rows)},"
+    number = _first_line(rows)
+    # A later message shows files too.
+    for path in _candidates(origin, rows[:number], is_source=False):
+        line = _line_in(origin, path)
+        if line:
+            return f"{path}, line {line},"
+    return f"the prompt, line {number},"
 
 
 def _name_place(

@@ -17,7 +17,7 @@ from urllib.parse import quote
 import pytest
 
 from agentos.state.redaction import fingerprint
-from tests.designs import CODE, TESTS, Item, fill
+from tests.designs import CODE, CODE_APPROVAL, TESTS, Item, fill
 from tests.faults import market
 from tests.replay.midflight import APPROVAL
 from tests.scenario import ScenarioProcess
@@ -129,7 +129,11 @@ def build_with(folder: Path, key: str) -> dict[str, str]:
     )
     tests = TESTS.format(number=1).replace("import pytest", f"# {WORDS}\nimport pytest")
     with ScenarioProcess(
-        {"answer": [{"purpose": "other", "texts": [APPROVAL, tests, code]}]},
+        {
+            "answer": [
+                {"purpose": "other", "texts": [APPROVAL, tests, code, CODE_APPROVAL]}
+            ]
+        },
         folder / "s",
     ) as server:
         ended = run_with(world, server, key, "implement-workflow", "--all")
@@ -282,8 +286,12 @@ def test_a_prompt_with_a_key_in_code_that_is_to_be_changed_is_not_sent(
         "x",
     )
     line = path.read_text("utf-8").count("\n")
+    # The file as it is now comes back with what could not be applied.
+    edit = "```python\n# Edit: calc/basic.py\n<<<<<<< SEARCH\nnot there\n=======\n>>>>>>> REPLACE\n```\n"
+    tests = TESTS.format(number=1).replace("calc.op1", "calc.basic")
+    answers = [APPROVAL, tests, edit]
     with ScenarioProcess(
-        {"answer": [{"purpose": "other", "text": APPROVAL}]}, tmp_path / "server"
+        {"answer": [{"purpose": "other", "texts": answers}]}, tmp_path / "server"
     ) as server:
         ended = run_with(world, server, KEY, "implement-workflow", "--all")
     assert ended.code == 1, ended.text

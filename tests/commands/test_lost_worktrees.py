@@ -15,7 +15,7 @@ from agentos.item import Item as WorkItem
 from agentos.kinds import Kind
 from agentos.state.home import Home, repository_key
 from tests.commands.asking import PRICES, command, events_of, key, write_keys
-from tests.designs import CODE, PLAN_APPROVAL, TESTS, Item, fill, git
+from tests.designs import CODE, CODE_APPROVAL, PLAN_APPROVAL, TESTS, Item, fill, git
 from tests.scenario import ScenarioProcess
 from tests.support import SIGINT, World, ended_by
 
@@ -23,16 +23,34 @@ pytest.importorskip("openai")
 
 COMMAND = ("implement-workflow", *command("openai", "", "--retries", "0")[1:])
 WRONG = CODE.format(number=1).replace("number + 1", "number - 1")
-ANSWERS = [PLAN_APPROVAL, TESTS.format(number=1), WRONG, CODE.format(number=1)]
-"""What the model says to the four questions of the item, in their order."""
+ANSWERS = [
+    PLAN_APPROVAL,
+    TESTS.format(number=1),
+    WRONG,
+    CODE.format(number=1),
+    CODE_APPROVAL,
+]
+"""What the model says to the five questions of the item, in their order."""
 BRANCH = "agentos/1-feature-operation-1"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Site:
     """A repository with a design, and a model that is paid."""
 
     world: World
+    folder: Path
+    server: ScenarioProcess | None = None
+
+    def answer(self, *texts: str) -> None:
+        """Have a model answer with these texts from now on."""
+        place = self.folder / "server"
+        if self.server is not None:
+            self.server.stop()
+            place = self.folder / "later"
+        script = {**PRICES, "latency": 0.5, "answer": [{"texts": list(texts)}]}
+        self.server = ScenarioProcess(script, place)
+        write_keys(self.world, key("openai", self.server.url))
 
     @property
     def code(self) -> str:
@@ -53,11 +71,11 @@ class Site:
 @pytest.fixture
 def site(make_world: Callable[..., World], tmp_path: Path) -> Iterator[Site]:
     world = fill(make_world(issues=0), Item(1))
-    script = {**PRICES, "latency": 0.5, "answer": [{"texts": ANSWERS}]}
-    server = ScenarioProcess(script, tmp_path / "server")
-    write_keys(world, key("openai", server.url))
-    yield Site(world)
-    server.stop()
+    site = Site(world, tmp_path)
+    site.answer(*ANSWERS)
+    yield site
+    assert site.server is not None
+    site.server.stop()
 
 
 def test_work_that_was_not_delivered_is_built_again_and_never_just_reported(
@@ -77,7 +95,7 @@ def test_work_that_was_not_delivered_is_built_again_and_never_just_reported(
     assert "starting again" in again.stdout, again.text
     assert "number + 1" in site.code
     # The reviewed plan is in the checkpoint; tests and code were lost.
-    assert site.asked == [True] * 3
+    assert site.asked == [True] * 4
     assert "Nothing to do: 1 already complete" in world.run(*COMMAND).stdout
 
 
@@ -111,6 +129,7 @@ def test_an_item_that_was_stopped_starts_again_with_the_answers_that_it_has(
         ended = running.finish()
     assert ended_by(ended.code, SIGINT), ended.text
     site.lose_worktrees()
+    site.answer(CODE.format(number=1), CODE_APPROVAL)
     again = world.run(*COMMAND)
     assert again.code == 0, again.text
     (line,) = [line for line in again.stdout.splitlines() if "starting again" in line]

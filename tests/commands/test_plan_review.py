@@ -58,6 +58,7 @@ def test_a_plan_that_is_sent_back_has_the_design_revised_and_built(shop: Shop) -
         "review": 1,
         "tests": 1,
         "code": 1,
+        "diff": 1,
     }
     assert "revising the design, revision 1 of at most 2" in ended.text
     assert "beginning again with the revised design" in ended.text

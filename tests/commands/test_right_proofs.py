@@ -17,7 +17,7 @@ from agentos.documents.verdict import (
     Verdict,
     verdict_json,
 )
-from tests.designs import DESIGN, fill, git, write_files
+from tests.designs import CODE_APPROVAL, DESIGN, fill, git, write_files
 from tests.support import World
 
 COMMAND = "implement-workflow"
@@ -176,7 +176,11 @@ def build(make_world: Callable[..., World]) -> Callable[..., World]:
         base: Mapping[str, str] | None = None,
     ) -> World:
         world = fill(make_world(issues=0), base={**TILL, **(base or {})})
-        answers = {"review-1.json": approval(kept), "code-1.md": code}
+        answers = {
+            "review-1.json": approval(kept),
+            "code-1.md": code,
+            "diff-1.json": CODE_APPROVAL,
+        }
         answers |= {f"tests-{number}.md": tests for number in (1, 2, 3)}
         files = {"docs/lld/active/LLD-001.md": design(second)}
         for name, text in answers.items():

@@ -24,6 +24,7 @@ ROLES = {
     "You review the low-level design": "review",
     "You write the tests": "tests",
     "You write the code": "code",
+    "You review a finished change": "diff",
 }
 
 
