@@ -46,19 +46,26 @@ class BuildContext:
     design_path: str
     """Path of the design in it."""
 
-    def looker(self, commit: str) -> Looker | None:
-        """Return what answers looks at the item's files as of a commit; None if nobody
-        may look.
-        """
+    @property
+    def limits(self) -> LookLimits | None:
+        """How much a role may look at; None if nobody may look."""
         config = self.config
         if not config.look_turns:
             return None
-        limits = LookLimits(
+        return LookLimits(
             config.look_turns,
             config.looks,
             config.look_characters,
             config.looked_characters,
         )
+
+    def looker(self, commit: str) -> Looker | None:
+        """Return what answers looks at the item's files as of a commit; None if nobody
+        may look.
+        """
+        limits = self.limits
+        if limits is None:
+            return None
         return self.workspace.looker(commit, limits)
 
 

@@ -26,7 +26,7 @@ from agentos.gateway.providers import Completion
 from agentos.item import State
 from agentos.kinds import Kind
 from agentos.plain_data import from_data, to_data
-from agentos.repository.look import Looker, LookLimits, Snapshot
+from agentos.repository.look import Looker, Snapshot
 from agentos.repository.paths import document_path, lineage_folders
 from agentos.repository.publish import Amendment
 from agentos.state.files import list_names
@@ -108,15 +108,9 @@ def _snapshot(context: BuildContext, item: str) -> Snapshot:
 
 
 def _open_looker(context: BuildContext, snapshot: Snapshot) -> Looker | None:
-    config = context.config
-    if not config.look_turns:
+    limits = context.limits
+    if limits is None:
         return None
-    limits = LookLimits(
-        config.look_turns,
-        config.looks,
-        config.look_characters,
-        config.looked_characters,
-    )
     return context.workspace.open_looker(snapshot, limits)
 
 
