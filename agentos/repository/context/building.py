@@ -13,7 +13,7 @@ from agentos.repository.context.bounded import BoundedFiles
 from agentos.repository.context.python_versions import describe_python
 from agentos.repository.context.running import infer_test_run
 from agentos.repository.look.listing import base_name
-from agentos.repository.look.masking import shorten, show_name
+from agentos.repository.look.masking import MASK, shorten, show_name
 from agentos.repository.look.showing import merge, number_lines
 from agentos.repository.look.texts import FileText
 from agentos.state.wording import count
@@ -174,7 +174,7 @@ def _python_project(text: str) -> str:
     try:
         data = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError, ValueError):
-        return "is not valid TOML"
+        return _unreadable("TOML", text)
     project = _table(data, "project")
     tools = _table(data, "tool")
     line_length = _table(tools, "ruff").get("line-length")
@@ -199,7 +199,7 @@ def _node_project(text: str) -> str:
     try:
         data = load_strict(text)
     except StrictJsonError:
-        return "is not valid JSON"
+        return _unreadable("JSON", text)
     if not isinstance(data, dict):
         return "is not a JSON object"
     names = (
@@ -213,6 +213,12 @@ def _node_project(text: str) -> str:
         "packageManager",
     )
     return _join([(name, data.get(name)) for name in names])
+
+
+def _unreadable(language: str, text: str) -> str:
+    if MASK in text:
+        return "has lines that look like a credential, and is not summarized"
+    return f"is not valid {language}"
 
 
 def _table(data: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -15,10 +15,11 @@ WITHHELD = "(withheld: looks like a credential)"
 MASK = "\N{CAPITULUM}"
 """One character, so that no cut splits it; printable, so that no outline escapes it."""
 _ASSIGNED = re.compile(
-    r"((?:password|passwd|pwd|secret|token|api[_.-]?key|access[_.-]?key|private[_.-]?key|auth)[A-Za-z0-9_.-]{0,40}"
+    r"((?:password|passwd|pwd|secret|token|api[_.-]?key|access[_.-]?key|private[_.-]?key|auth(?!or(?!i)))[A-Za-z0-9_.-]{0,40}"
     r"[\"']?[ \t]{0,4}[:=][ \t]{0,4})([^\s,;#]{6,})",
     re.IGNORECASE,
 )
+"""A setting with the name of a credential; `authors` and `author_email` are none."""
 _SETTINGS = (
     ".yml",
     ".yaml",

@@ -51,3 +51,30 @@ def test_a_file_that_the_issue_names_is_not_shown_twice(tmp_path: Path) -> None:
     assert text.count("strict-markers") == 1
     assert text.count("pytest -n 2") == 1
     assert "`tox.ini`:\n" not in text
+
+
+def test_names_of_authors_are_no_credentials(tmp_path: Path) -> None:
+    project = (
+        '[project]\nname = "shop"\nauthors = [{name = "Ann", email = "ann@example.org"}]\n'
+        '[project.scripts]\nshop = "shop.cli:main"\n'
+    )
+    setup = (
+        "[metadata]\nauthor_email = ann@example.org\n\n[tool:pytest]\naddopts = -q\n"
+    )
+    files = {"pyproject.toml": project, "setup.cfg": setup}
+    text = select(make_repository(tmp_path, files), "# 1 - Read setup.cfg\n").text
+    assert "commands: shop=shop.cli:main" in text
+    assert "ann@example.org" in text
+    assert "withheld" not in text
+
+
+def test_settings_that_cannot_be_read_for_a_credential_are_not_called_wrong(
+    tmp_path: Path,
+) -> None:
+    project = (
+        '[project]\nname = "shop"\n[tool.shop]\ntoken = { value = "hunter2-hunter2" }\n'
+    )
+    files = {"pyproject.toml": project}
+    text = select(make_repository(tmp_path, files), "# 1 - Sell\n").text
+    assert "hunter2" not in text
+    assert "not valid TOML" not in text
