@@ -27,9 +27,10 @@ def find_nearest_tests(
     paths: Iterable[str],
     mentions: Mentions,
     files: BoundedFiles,
+    named: Iterable[str],
 ) -> dict[str, str]:
-    """Return the file of tests of each of the first names that are defined, with the
-    name.
+    """Return the file of tests of each of the first names that are defined, then those
+    that are called as the files that the issue names or quotes; with what they test.
     """
     tests = [path for path in paths if is_python(path) and is_test(path)]
     found: dict[str, str] = {}
@@ -37,6 +38,11 @@ def find_nearest_tests(
         best = _best(tests, name, files)
         if best:
             found.setdefault(best, name)
+    quoted = [path for path, mention in mentions.by_path.items() if mention.has_lines]
+    modules = [path for path in [*named, *quoted] if is_python(path)]
+    for module in modules[:_MOST_NAMES]:
+        for test in _called_as(module, tests):
+            found.setdefault(test, module)
     return found
 
 
@@ -100,6 +106,18 @@ def _best(
             most = score
             best = path
     return best
+
+
+def _called_as(
+    module: str,
+    tests: Sequence[str],
+) -> Iterator[str]:
+    """Yield the tests that have the name of a module in theirs."""
+    stem = base_name(module).removesuffix(".py")
+    names = (f"test_{stem}.py", f"{stem}_test.py")
+    for test in tests:
+        if base_name(test) in names:
+            yield test
 
 
 def _line_before_tests(

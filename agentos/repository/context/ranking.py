@@ -91,7 +91,7 @@ def rank(
     order = sorted(names, key=likeliest)
     mentions = find_mentions(order, query, files, named)
     by_text = _find_by_mentions(mentions)
-    tests = find_nearest_tests(names, mentions, files)
+    tests = find_nearest_tests(names, mentions, files, named)
     of_tests = _tell_tests(tests)
     first = []
     others = []

@@ -238,3 +238,14 @@ def test_a_large_repository_takes_seconds_at_most(tmp_path: Path) -> None:
     assert time.monotonic() - begun < 60
     assert "def retry_policy" in text
     assert len(text) < 20_000
+
+
+def test_the_tests_of_a_file_that_the_issue_quotes_are_shown(tmp_path: Path) -> None:
+    files = {
+        "shop/cli.py": 'parser.add_argument("--wait-for", type=bool)\n',
+        "tests/test_cli.py": "import subprocess\n\n\ndef test_cli(): ...\n",
+        "tests/test_all.py": "import shop\n\n\ndef test_all(): ...\n" * 50,
+    }
+    text = show(tmp_path, files, "`--wait-for no` waits.")
+    assert "#### `tests/test_cli.py` (how the nearest tests begin" in text
+    assert "- `tests/test_cli.py` (tests of `shop/cli.py`)" in text
