@@ -184,6 +184,12 @@ def test_error_handling_that_moved_to_another_function_is_not_lost() -> None:
     assert problems_of(moved, BASE) == ""
 
 
+def test_a_stub_that_is_written_loses_no_handling() -> None:
+    base = "def process(text):\n    raise NotImplementedError\n"
+    text = "def process(text):\n    return text.strip()\n"
+    assert problems_of(text, base) == ""
+
+
 def test_a_function_that_is_gone_takes_its_handling_along() -> None:
     assert problems_of("def write(path):\n    return path\n", BASE) == ""
 
