@@ -37,6 +37,7 @@ from agentos.kinds import Kind
 from agentos.plain_data import to_data
 from agentos.repository.look import Looker
 from agentos.settings import RunConfig
+from agentos.state.wording import on_one_line
 from agentos.workflows.drafting.memory import ledger_hash, read_ledger
 from agentos.workflows.drafting.nodes import NO_MODEL
 from agentos.workflows.drafting.showing import show_changes, show_earlier
@@ -317,7 +318,7 @@ def say_findings(findings: Iterable[Finding]) -> list[str]:
         about = str(finding.tier)
         if finding.section:
             about += f", section {finding.section}"
-        text = " ".join(finding.text.split())
+        text = on_one_line(finding.text)
         lines.append(f"{finding.id} ({about}): {text}")
     return lines
 

@@ -40,6 +40,13 @@ def test_open_findings_on_section_10_are_told_with_their_ids() -> None:
     ]
 
 
+def test_blanks_in_a_quoted_text_stay_as_they_are() -> None:
+    text = "Expect `where bar = 1\\n  and baz = 2`,\n  with two blanks."
+    ledger = reviewed(Ledger(), finding(text), plan=True)
+    (line,) = plan_findings(ledger)
+    assert "\\n  and baz = 2`, with two blanks." in line
+
+
 def test_suggestions_of_the_plan_review_are_told_whatever_they_are_about() -> None:
     ledger = reviewed(Ledger(), finding("Try a negative number.", ""), plan=True)
     assert plan_findings(ledger) == ["F1 (suggestion): Try a negative number."]
