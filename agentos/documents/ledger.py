@@ -22,7 +22,6 @@ from agentos.documents.findings import (
     blocks_approval,
 )
 from agentos.documents.strict_json import load_strict
-from agentos.documents.tracking import KnownFindings
 from agentos.documents.verdict.model import (
     Decision,
     EarlierState,
@@ -38,6 +37,12 @@ MOST_CONTESTS = 2
 WRITER = "writer"
 PERSON = "a person"
 """Begins the name of a person who says something."""
+AGENTOS = "AgentOS"
+"""Says what follows from something else, such as an edit of the source."""
+_TIERS = tuple(Tier)
+"""The most severe first."""
+_BASES = (Basis.CODE, Basis.TEXT, Basis.PLATFORM, Basis.MEMORY)
+"""What can be shown best comes first."""
 
 
 class FindingState(StrEnum):
@@ -112,7 +117,8 @@ class LedgerEntry:
 
     def times(self, state: FindingState) -> int:
         """Return how often it came into a state."""
-        return sum(change.state is state for change in self.changes)
+        states = [change.state for change in self.changes]
+        return states.count(state)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +157,9 @@ class Ledger:
     @property
     def open(self) -> tuple[LedgerEntry, ...]:
         """The findings that are open or contested, the most severe first."""
-        tiers = list(Tier)
         entries = [entry for entry in self.entries if entry.is_open]
-        return tuple(sorted(entries, key=lambda entry: tiers.index(entry.tier)))
+        entries.sort(key=lambda entry: _TIERS.index(entry.tier))
+        return tuple(entries)
 
     def find(self, id: str) -> LedgerEntry | None:
         """Return the entry with an id."""
@@ -265,19 +271,81 @@ def _record_findings(
     for earlier in verdict.earlier:
         state = _STATES[earlier.state]
         ledger = _set_state(ledger, earlier.id, state, said, earlier.reason)
-    stated = {earlier.id for earlier in verdict.earlier}
+    known = _index_repeatable(ledger, verdict)
     findings = []
-    known = KnownFindings([entry.finding for entry in ledger.entries])
-    taken: set[str] = set()
     for finding in verdict.findings:
-        id = known.find(finding, taken)
-        if id is None:
+        entry = known.pop(_place_and_words(finding), None)
+        if entry is None or _outweighs_waiver(finding, entry):
             ledger, id = _open(ledger, finding, said)
-        elif id not in stated:
-            ledger = _set_state(ledger, id, FindingState.OPEN, said, finding.text)
-        taken.add(id)
-        findings.append(replace(finding, id=id))
-    return ledger, replace(verdict, findings=tuple(findings))
+        else:
+            id = entry.id
+            ledger = _find_again(ledger, id, finding, said)
+        finding = replace(finding, id=id)
+        findings.append(finding)
+    verdict = replace(verdict, findings=tuple(findings))
+    return ledger, verdict
+
+
+def _index_repeatable(
+    ledger: Ledger, verdict: Verdict
+) -> dict[tuple[str, str], LedgerEntry]:
+    """Return the entries that a finding may repeat, by place and words: all but those
+    that the verdict settles, the open ones first.
+
+    Only the same words about the same place count. Distinct defects may differ in one
+    word or number, and a finding that is taken for another one is lost.
+    """
+    settled = set()
+    for earlier in verdict.earlier:
+        if earlier.state is not EarlierState.OPEN:
+            settled.add(earlier.id)
+    known: dict[tuple[str, str], LedgerEntry] = {}
+    for entry in ledger.entries:
+        if entry.id in settled:
+            continue
+        said = _place_and_words(entry.finding)
+        if entry.is_open or said not in known:
+            known[said] = entry
+    return known
+
+
+def _place_and_words(finding: Finding) -> tuple[str, str]:
+    place = _flat(finding.section)
+    words = _flat(finding.text)
+    return place, words
+
+
+def _outweighs_waiver(finding: Finding, entry: LedgerEntry) -> bool:
+    """Tell whether a finding is more severe than what a person has waived."""
+    if entry.state is not FindingState.WAIVED:
+        return False
+    found = _TIERS.index(finding.tier)
+    waived = _TIERS.index(entry.tier)
+    return found < waived
+
+
+def _find_again(ledger: Ledger, id: str, finding: Finding, said: Said) -> Ledger:
+    """Record that a review repeats a finding; it gets the higher tier of the two, the
+    better basis, and the quotes of both.
+    """
+
+    def strengthen(entry: LedgerEntry) -> LedgerEntry:
+        if entry.state is FindingState.WAIVED:
+            return entry
+        tier = min(entry.tier, finding.tier, key=_TIERS.index)
+        basis = min(entry.basis, finding.basis, key=_BASES.index)
+        both = (*entry.quotes, *finding.quotes)
+        quotes = tuple(dict.fromkeys(both))
+        return replace(
+            entry,
+            tier=tier,
+            basis=basis,
+            quotes=quotes,
+        )
+
+    ledger = _change(ledger, id, strengthen)
+    reason = f"found again, as {finding.tier}"
+    return _set_state(ledger, id, FindingState.OPEN, said, reason)
 
 
 def _open(ledger: Ledger, finding: Finding, said: Said) -> tuple[Ledger, str]:
@@ -294,7 +362,8 @@ def _open(ledger: Ledger, finding: Finding, said: Said) -> tuple[Ledger, str]:
         finding.quotes,
         (Change(FindingState.OPEN, said.by, said.on),),
     )
-    return replace(ledger, entries=(*ledger.entries, entry), last=last), id
+    entries = (*ledger.entries, entry)
+    return replace(ledger, entries=entries, last=last), id
 
 
 def _set_state(
@@ -307,7 +376,8 @@ def _set_state(
         if is_waived or (entry.state is state and not reason):
             return entry
         made = Change(state, said.by, said.on, reason)
-        return replace(entry, changes=(*entry.changes, made))
+        changes = (*entry.changes, made)
+        return replace(entry, changes=changes)
 
     return _change(ledger, id, change)
 
@@ -326,24 +396,27 @@ def _change(
 def _ask(ledger: Ledger, verdict: Verdict) -> Ledger:
     """Keep the questions for a person, without those that the review has settled."""
     settled = {_flat(entry.question) for entry in verdict.resolved_questions}
-    questions = [*ledger.questions, *verdict.questions]
-    kept = dict.fromkeys(
-        question for question in questions if _flat(question) not in settled
-    )
+    kept: dict[str, None] = {}
+    for question in (*ledger.questions, *verdict.questions):
+        if _flat(question) not in settled:
+            kept[question] = None
     ledger = replace(ledger, questions=tuple(kept))
     return keep_source_errors(ledger, verdict.source_errors)
 
 
 def keep_source_errors(ledger: Ledger, errors: Iterable[SourceError]) -> Ledger:
     """Keep what the source says wrongly about the code, each sentence once."""
-    known = {_flat(error.sentence): error for error in ledger.source_errors}
-    for error in errors:
-        known.setdefault(_flat(error.sentence), error)
-    return replace(ledger, source_errors=tuple(known.values()))
+    known: dict[str, SourceError] = {}
+    for error in (*ledger.source_errors, *errors):
+        sentence = _flat(error.sentence)
+        known.setdefault(sentence, error)
+    kept = known.values()
+    return replace(ledger, source_errors=tuple(kept))
 
 
 def _flat(text: str) -> str:
-    return " ".join(text.split()).casefold()
+    words = text.casefold().split()
+    return " ".join(words)
 
 
 def say_source_error(error: SourceError) -> str:
@@ -399,7 +472,11 @@ def withdraw_open(ledger: Ledger, said: Said, reason: str) -> Ledger:
 def settle_questions(ledger: Ledger, answers: str) -> Ledger:
     """Drop the questions that a person has answered: they stand among the answers."""
     flat = _flat(answers)
-    kept = [question for question in ledger.questions if _flat(question) not in flat]
+
+    def is_waiting(question: str) -> bool:
+        return _flat(question) not in flat
+
+    kept = filter(is_waiting, ledger.questions)
     return replace(ledger, questions=tuple(kept))
 
 

@@ -90,12 +90,73 @@ def test_silence_resolves_nothing() -> None:
     assert states(review(ledger)) == {"F1": "open"}
 
 
-def test_a_finding_that_is_listed_again_in_other_words_is_still_open() -> None:
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (
+            "The exit code for a missing file is not said; name it.",
+            "The exit code for a missing key is not said; name it.",
+        ),
+        (
+            "Scenario 020 expects no value; name the file that is written.",
+            "Scenario 040 expects no value; name the file that is written.",
+        ),
+        (
+            "Nothing says what is left if the disk is full before the rename.",
+            "Nothing says what is left if the disk is full after the rename.",
+        ),
+        ("apply(True) returns 2; refuse it.", "apply(2.5) returns 3.5; refuse it."),
+        ("A limit of `<` is wrong in 2.5.", "A limit of `<=` is wrong in 2.5."),
+        ("エラーの場合が書かれていない", "終了コードが決まっていない"),
+    ],
+)
+@pytest.mark.parametrize("state", list(EarlierState))
+def test_distinct_defects_that_share_most_of_their_words_stay_distinct(
+    one: str, other: str, state: EarlierState
+) -> None:
+    ledger = review(Ledger(), finding("N1", one))
+    found = finding("N1", other, Tier.BLOCKING)
+    ledger = review(ledger, found, earlier=(said_of("F1", state),))
+    assert states(ledger) == {"F1": str(state), "F2": "open"}
+    assert ledger.entries[1].text == other
+    assert ledger.entries[1].is_binding
+
+
+def test_the_same_words_about_another_place_are_another_finding() -> None:
+    ledger = review(Ledger(), finding("N1", FULL_DISK, section="2.4"))
+    ledger = review(ledger, finding("N1", FULL_DISK, section="2.5"))
+    assert states(ledger) == {"F1": "open", "F2": "open"}
+
+
+def test_a_finding_that_is_listed_again_is_still_open_and_says_so() -> None:
     ledger = review(Ledger(), finding("N1", FULL_DISK))
-    again = "Still no retry when the disk is full: say what happens to the export then."
-    ledger = review(ledger, finding("N7", again))
+    ledger = review(ledger, finding("N7", FULL_DISK.replace(" ", "\n")))
     assert states(ledger) == {"F1": "open"}
-    assert ledger.entries[0].changes[-1].reason == again
+    assert ledger.entries[0].changes[-1].reason == "found again, as high"
+
+
+def test_what_a_review_settles_and_lists_again_is_kept_as_a_new_finding() -> None:
+    ledger = review(Ledger(), finding("N1", FULL_DISK))
+    resolved = said_of("F1", EarlierState.RESOLVED)
+    ledger = review(ledger, finding("N1", FULL_DISK), earlier=(resolved,))
+    assert states(ledger) == {"F1": "resolved", "F2": "open"}
+
+
+def test_a_repeated_finding_gets_the_higher_tier_the_better_basis_and_all_quotes() -> (
+    None
+):
+    quote = Quote("src/export.py", 12, "with retry():")
+    remembered = replace(finding("N1", FULL_DISK, Tier.SUGGESTION), basis=Basis.MEMORY)
+    shown = replace(
+        finding("N1", FULL_DISK, Tier.BLOCKING), basis=Basis.CODE, quotes=(quote,)
+    )
+    for pair in ((remembered, shown), (shown, remembered)):
+        ledger = review(review(Ledger(), pair[0]), pair[1])
+        (entry,) = ledger.entries
+        assert (entry.tier, entry.basis) == (Tier.BLOCKING, Basis.CODE)
+        assert entry.quotes == (quote,)
+        approval = Verdict(Decision.APPROVED, "Good.")
+        assert "F1" in find_silence(ledger, approval)
 
 
 def test_what_was_resolved_and_comes_back_is_open_again() -> None:
@@ -140,6 +201,13 @@ def test_a_waived_finding_stays_waived() -> None:
     assert states(ledger) == {"F1": "waived"}
     approval = Verdict(Decision.APPROVED, "Good.")
     assert find_silence(ledger, approval) == ""
+
+
+def test_what_is_more_severe_than_what_was_waived_is_a_new_finding() -> None:
+    ledger = review(Ledger(), finding("N1", FULL_DISK, Tier.SUGGESTION))
+    ledger = waive(ledger, "F1", PERSON, "we live with it")
+    ledger = review(ledger, finding("N1", FULL_DISK, Tier.BLOCKING))
+    assert states(ledger) == {"F1": "waived", "F2": "open"}
 
 
 @pytest.mark.parametrize(
@@ -231,6 +299,7 @@ def test_whatever_is_said_ids_are_unique_and_no_finding_is_lost(
     for what, text, id in actions:
         if what == "find":
             ledger = review(ledger, finding(id, text))
+            assert text in [entry.text for entry in ledger.open]
         elif what == "say":
             ledger = review(ledger, earlier=(said_of(id, EarlierState(text)),))
         else:

@@ -12,6 +12,7 @@ from pathlib import Path
 from agentos.documents.answers import without_answers
 from agentos.documents.judged_text import is_edited, source_hash, without_log
 from agentos.documents.ledger import (
+    AGENTOS,
     Ledger,
     LedgerFile,
     Said,
@@ -57,7 +58,7 @@ def recall(repository: Path, kind: Kind, item: str, source: str, today: str) -> 
     ledger = stored.ledger
     bare = without_answers(source)
     if stored.source != source_hash(bare):
-        said = Said("AgentOS", today)
+        said = Said(AGENTOS, today)
         ledger = withdraw_open(ledger, said, "the source was edited")
         return Memory(drop_questions(ledger))
     ledger = settle_questions(ledger, source[len(bare) :])
@@ -75,7 +76,7 @@ def begin_anew(memory: Memory, today: str) -> Memory:
 
     What earlier reviews said of a text does not count for the same text again.
     """
-    said = Said("AgentOS", today)
+    said = Said(AGENTOS, today)
     ledger = withdraw_open(memory.ledger, said, "the item was done again")
     ledger = drop_questions(ledger)
     reviews = [replace(review, text="") for review in ledger.reviews]

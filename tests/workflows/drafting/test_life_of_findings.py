@@ -16,6 +16,7 @@ from agentos.documents.ledger import LedgerFile, read_ledger_file
 from agentos.gateway.providers import Completion
 from agentos.item import Item, Outcome, State
 from agentos.kinds import Kind
+from agentos.repository.paths import document_path, lineage_folders
 from agentos.repository.publish import Artifacts
 from agentos.settings import RunConfig
 from agentos.workflows.engine.assignment import Assignment
@@ -34,6 +35,12 @@ Members can be exported by `export_members` in `shelf/members.py`.
 
 - [ ] `shelf export --csv` writes one row for each member
 - [ ] An empty list gives a file with the header row only
+"""
+BRIEF = """# Export members
+
+We need our members in a spreadsheet.
+
+- `shelf export --csv` writes one row for each member
 """
 CODE = """\
 def export_members(path: str) -> int:
@@ -113,27 +120,31 @@ class Models:
 
 
 class Desk:
-    """A repository with one issue, run as often as a test likes."""
+    """A repository with one issue or brief, run as often as a test likes."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, kind: Kind = Kind.LLD) -> None:
         self.repo = folder / "repo"
         (self.repo / "shelf").mkdir(parents=True)
         (self.repo / "shelf/members.py").write_text(CODE, "utf-8")
-        self.source = ISSUE
+        self.kind = kind
+        self.source = BRIEF if kind is Kind.ISSUE else ISSUE
+        self.document = self.repo / document_path(kind, "7")
         self.observed: list[tuple[str, str]] = []
         self._folder = folder
+        self._lineage = self.repo / lineage_folders(kind, "7")[0]
         self._runs = 0
-        design = write_draft("lld.draft", {"item": "7", "issue": ISSUE})
+        inputs = {"item": "7", kind.record.source: self.source}
+        document = write_draft(f"{kind}.draft", inputs)
+        before, heading, after = document.rpartition("\n## ")
         self.drafts = [
-            design.replace("## 12.", f"Revision {number}.\n\n## 12.")
-            for number in range(9)
+            f"{before}\n\nRevision {number}.\n{heading}{after}" for number in range(9)
         ]
 
     def run(self, models: Models, **config: Any) -> Outcome:
         """Run the issue, and publish what the run left."""
         self._runs += 1
         assignment = Assignment(
-            item=Item(Kind.LLD, "7", "docs/issues/7.md"),
+            item=Item(self.kind, "7", "7.md"),
             text=self.source,
             digest=hashlib.sha256(self.source.encode()).hexdigest(),
             repository="",
@@ -152,22 +163,20 @@ class Desk:
         return outcome
 
     def _publish(self, artifacts: Artifacts) -> None:
-        lineage = self.repo / "docs/lineage/active/7-lld"
-        lineage.mkdir(parents=True, exist_ok=True)
-        for old in lineage.iterdir():
+        self._lineage.mkdir(parents=True, exist_ok=True)
+        for old in self._lineage.iterdir():
             old.unlink()
         (texts,) = artifacts.files
         for name, text in texts.items():
-            (lineage / name).write_text(text, "utf-8")
+            (self._lineage / name).write_text(text, "utf-8")
         if artifacts.document:
-            document = self.repo / "docs/lld/active/LLD-007.md"
-            document.parent.mkdir(parents=True, exist_ok=True)
-            document.write_text(artifacts.document, "utf-8")
+            self.document.parent.mkdir(parents=True, exist_ok=True)
+            self.document.write_text(artifacts.document, "utf-8")
 
     @property
     def stored(self) -> LedgerFile:
         """The ledger of the last run."""
-        path = self.repo / "docs/lineage/active/7-lld/findings.json"
+        path = self._lineage / "findings.json"
         return read_ledger_file(path.read_text("utf-8"))
 
     @property
@@ -268,6 +277,70 @@ def test_what_a_reviewer_only_remembers_does_not_hold_up_an_approval(
     assert outcome.findings == ("F1 (suggestion, 2.5): open() may leak.",)
 
 
+@pytest.mark.parametrize("kind", [Kind.ISSUE, Kind.LLD])
+def test_a_new_finding_in_the_words_of_a_resolved_one_reaches_the_drafter(
+    tmp_path: Path, kind: Kind
+) -> None:
+    desk = Desk(tmp_path, kind)
+    words = "Scenario {} expects no value; name the file that is written."
+    models = Models(
+        desk.drafts[:3],
+        [
+            verdict("REVISE", finding(words.format("020"))),
+            verdict(
+                "REVISE",
+                finding(words.format("040"), "blocking"),
+                earlier=[said_of("F1", "resolved")],
+            ),
+            verdict("APPROVED", earlier=[said_of("F2", "resolved")]),
+        ],
+    )
+    assert desk.run(models).state is State.APPROVED
+    assert desk.states == {"F1": "resolved", "F2": "resolved"}
+    assert f"- F2 (blocking, section 2.5): {words.format('040')}" in models.last(
+        "draft"
+    )
+
+
+def test_what_was_remembered_first_and_is_shown_then_binds(desk: Desk) -> None:
+    text = "Two exports overwrite each other; take a lock."
+    other = {**finding("The header has no encoding."), "id": "N2"}
+    models = Models(
+        desk.drafts[:3],
+        [
+            verdict("REVISE", finding(text, "blocking", "memory"), other),
+            verdict(
+                "REVISE",
+                finding(text, "blocking", "code", QUOTE),
+                earlier=[said_of("F2", "resolved")],
+            ),
+            verdict("APPROVED"),
+            verdict("APPROVED", earlier=[said_of("F1", "resolved")]),
+        ],
+    )
+    assert desk.run(models).state is State.APPROVED
+    assert models.calls == "drdrdrr"
+    assert "does not say what became of F1" in models.last("review")
+    assert "- F1 (blocking, section 2.5)" in models.last("draft")
+
+
+def test_a_reviewer_sees_what_does_not_count_any_more_and_why(desk: Desk) -> None:
+    false = finding("The file is never closed.")
+    other = {**finding("The header has no encoding."), "id": "N2"}
+    models = Models(
+        desk.drafts[:3],
+        [
+            verdict("REVISE", false, other),
+            verdict("REVISE", earlier=[said_of("F1", "withdrawn", "it is closed")]),
+            verdict("APPROVED", earlier=[said_of("F2", "resolved")]),
+        ],
+    )
+    assert desk.run(models).state is State.APPROVED
+    _, _, shown = models.last("review").partition("Waived by a person or withdrawn")
+    assert "- F1 (high, section 2.5): The file is never closed." in shown
+    assert "withdrawn by the reviewer: it is closed" in shown
+
+
 def test_an_approval_that_is_silent_about_a_blocking_finding_is_asked_again(
     desk: Desk,
 ) -> None:
@@ -363,7 +436,7 @@ def test_a_revision_and_a_question_go_on_and_end_with_the_question(desk: Desk) -
     assert outcome.questions == ("Which format?",)
     assert models.calls == "drdr"
     assert "Which format?" in models.last("draft")
-    assert not (desk.repo / "docs/lld/active/LLD-007.md").exists()
+    assert not desk.document.exists()
 
 
 def test_an_issue_that_is_wrong_about_the_code_is_a_question_and_the_work_goes_on(
@@ -376,7 +449,7 @@ def test_an_issue_that_is_wrong_about_the_code_is_a_question_and_the_work_goes_o
     (question,) = outcome.questions
     assert 'The source says "gives a file"' in question
     assert "an existing file is replaced" in question
-    document = (desk.repo / "docs/lld/active/LLD-007.md").read_text("utf-8")
+    document = desk.document.read_text("utf-8")
     assert "Followed: an existing file is replaced" in document
 
 
@@ -384,15 +457,14 @@ def test_an_edited_design_is_reviewed_as_it_stands_and_nothing_else_is(
     desk: Desk,
 ) -> None:
     desk.run(Models([desk.drafts[0]], [verdict("APPROVED")]))
-    document = desk.repo / "docs/lld/active/LLD-007.md"
-    text = document.read_text("utf-8")
-    document.write_text(text.replace("Revision 0.", "Edited by hand."), "utf-8")
+    text = desk.document.read_text("utf-8")
+    desk.document.write_text(text.replace("Revision 0.", "Edited by hand."), "utf-8")
     models = Models([], [verdict("APPROVED")])
     assert desk.run(models).state is State.APPROVED
     assert models.calls == "r"
     assert "Edited by hand." in models.last("review")
     assert "Review Log" not in models.last("review").partition("## The design")[2]
-    assert "Edited by hand." in document.read_text("utf-8")
+    assert "Edited by hand." in desk.document.read_text("utf-8")
 
 
 def test_both_look_before_they_answer_and_what_they_saw_is_reported(
