@@ -23,8 +23,10 @@ from agentos.documents.findings import (
 )
 from agentos.documents.strict_json import load_strict
 from agentos.documents.verdict.model import (
+    CoverageRow,
     Decision,
     EarlierState,
+    ResolvedQuestion,
     SourceError,
     Verdict,
 )
@@ -55,6 +57,12 @@ class FindingState(StrEnum):
     WAIVED = "waived"
 
 
+_ADDED_TO_REVIEWS: dict[str, Any] = {
+    "plan": "",
+    "uncovered": [],
+    "resolved_questions": [],
+}
+"""Fields of a review that are missing in older files."""
 UNSETTLED = frozenset({FindingState.OPEN, FindingState.CONTESTED})
 _STATES = {
     EarlierState.OPEN: FindingState.OPEN,
@@ -139,6 +147,9 @@ class ReviewRecord:
     """The whole verdict as JSON if the review was of the test plan; empty for a review
     of the document.
     """
+    uncovered: tuple[CoverageRow, ...] = ()
+    """The requirements that it found without a test."""
+    resolved_questions: tuple[ResolvedQuestion, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,17 +259,18 @@ def _add_review(
     source: str,
     plan: str = "",
 ) -> Ledger:
-    number = len(ledger.reviews) + 1
     review = ReviewRecord(
-        number,
-        text,
-        source,
-        verdict.decision,
-        verdict.summary,
-        said.by,
-        said.on,
-        verdict.questions,
-        plan,
+        number=len(ledger.reviews) + 1,
+        text=text,
+        source=source,
+        decision=verdict.decision,
+        summary=verdict.summary,
+        by=said.by,
+        on=said.on,
+        questions=verdict.questions,
+        plan=plan,
+        uncovered=verdict.uncovered,
+        resolved_questions=verdict.resolved_questions,
     )
     reviews = (*ledger.reviews, review)
     return replace(ledger, reviews=reviews)
@@ -269,8 +281,13 @@ def _record_findings(
 ) -> tuple[Ledger, Verdict]:
     """Record the new findings and what became of the earlier ones."""
     for earlier in verdict.earlier:
-        state = _STATES[earlier.state]
-        ledger = _set_state(ledger, earlier.id, state, said, earlier.reason)
+        ledger = _set_state(
+            ledger,
+            earlier.id,
+            _STATES[earlier.state],
+            said,
+            earlier.reason,
+        )
     known = _index_repeatable(ledger, verdict)
     findings = []
     for finding in verdict.findings:
@@ -395,7 +412,10 @@ def _change(
 
 def _ask(ledger: Ledger, verdict: Verdict) -> Ledger:
     """Keep the questions for a person, without those that the review has settled."""
-    settled = {_flat(entry.question) for entry in verdict.resolved_questions}
+    settled = set()
+    for resolved in verdict.resolved_questions:
+        if resolved.is_shown:
+            settled.add(_flat(resolved.question))
     kept: dict[str, None] = {}
     for question in (*ledger.questions, *verdict.questions):
         if _flat(question) not in settled:
@@ -533,19 +553,32 @@ def read_ledger_file(text: str) -> LedgerFile:
     data = load_strict(text)
     if not isinstance(data, dict) or data.pop("schema", None) != SCHEMA:
         raise ValueError("not a ledger of findings of this version")
-    _add_missing(data)
+    return ledger_file_from_data(data)
+
+
+def ledger_file_from_data(data: dict[str, Any]) -> LedgerFile:
+    """Return the ledger file of its JSON data, or raise `ValueError`."""
+    ledger = data.get("ledger")
+    if isinstance(ledger, dict):
+        ledger = _with_added_fields(ledger)
+        data = {**data, "ledger": ledger}
     return from_data(LedgerFile, data)
 
 
-def _add_missing(data: dict[str, Any]) -> None:
-    """Add what the reviews of an older file lack: none of them was of a test plan."""
-    ledger = data.get("ledger")
-    if not isinstance(ledger, dict):
-        return
-    reviews = ledger.get("reviews")
+def ledger_from_data(data: dict[str, Any]) -> Ledger:
+    """Return the ledger of its JSON data, or raise `ValueError`."""
+    data = _with_added_fields(data)
+    return from_data(Ledger, data)
+
+
+def _with_added_fields(data: dict[str, Any]) -> dict[str, Any]:
+    """Return the data of a ledger with what an earlier version did not write."""
+    reviews = data.get("reviews")
     if not isinstance(reviews, list):
-        return
+        return data
+    whole = []
     for review in reviews:
-        if not isinstance(review, dict):
-            continue
-        review.setdefault("plan", "")
+        if isinstance(review, dict):
+            review = {**_ADDED_TO_REVIEWS, **review}
+        whole.append(review)
+    return {**data, "reviews": whole}

@@ -241,6 +241,13 @@ def test_questions_are_kept_until_they_are_answered_or_settled() -> None:
     assert settle_questions(ledger, "- [x] What else? **Answer:** CSV") == ledger
 
 
+def test_an_answer_from_memory_settles_no_question() -> None:
+    ledger = review(Ledger(), questions=("How many?",))
+    remembered = ResolvedQuestion("How many?", "Ten.", Basis.MEMORY)
+    ledger = review(ledger, resolved=(remembered,))
+    assert ledger.questions == ("How many?",)
+
+
 def test_a_review_belongs_to_a_text_and_a_source() -> None:
     ledger = review(Ledger(), finding("N1", FULL_DISK), text="one")
     assert ledger.review_of("one", "s") == ledger.reviews[0]

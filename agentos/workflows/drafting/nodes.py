@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
 
 from agentos.documents.findings import Finding, blocks_approval
 from agentos.documents.judged_text import source_hash, stamp_text, text_hash
@@ -13,9 +12,11 @@ from agentos.documents.ledger import (
     WRITER,
     Contest,
     Ledger,
+    ReviewRecord,
     Said,
     contest,
     keep_source_errors,
+    ledger_from_data,
     open_binding_ids,
     record_review,
 )
@@ -137,6 +138,11 @@ async def draft(state: DraftingState, context: DraftingContext) -> Update:
     rounds = state["rounds"]
     ledger = ledger_of(state)
     looker = _looker(state, context)
+    previous = _basis_draft(state, rounds)
+    told = ledger
+    if not previous:
+        # What reviews said of another text is no reason for this one.
+        told = replace(ledger, reviews=())
     inputs = {
         "item": state["item"],
         context.kind.source: state["source"],
@@ -144,8 +150,8 @@ async def draft(state: DraftingState, context: DraftingContext) -> Update:
         # A checkpoint of an earlier version has none.
         "material": state.get("material", ""),
         "looking": describe_looking("writer", looker),
-        "previous_draft": _basis_draft(state, rounds),
-        "findings": show_reasons(rounds, ledger),
+        "previous_draft": previous,
+        "findings": show_reasons(rounds, told),
     }
 
     def ask(said: Sequence[Message]) -> Awaitable[Completion]:
@@ -276,7 +282,7 @@ async def review(state: DraftingState, context: DraftingContext) -> Update:
         judged = RoundState(
             **{
                 **current,
-                "verdict": verdict_json(_repeat(ledger, known.decision, known.summary)),
+                "verdict": verdict_json(_repeat(ledger, known)),
                 "reviewer": known.by,
                 "reviewed_on": known.on,
                 "open": sorted(open_binding_ids(ledger)),
@@ -345,10 +351,16 @@ async def review(state: DraftingState, context: DraftingContext) -> Update:
     }
 
 
-def _repeat(ledger: Ledger, decision: Any, summary: str) -> Verdict:
+def _repeat(ledger: Ledger, known: ReviewRecord) -> Verdict:
     """Return the verdict on a text that was judged before, with what is open of it."""
-    findings = tuple(entry.finding for entry in ledger.open)
-    return Verdict(decision, summary, findings, questions=ledger.questions)
+    return Verdict(
+        known.decision,
+        known.summary,
+        findings=tuple(entry.finding for entry in ledger.open),
+        resolved_questions=known.resolved_questions,
+        questions=ledger.questions,
+        coverage=known.uncovered,
+    )
 
 
 async def finalize(state: DraftingState, context: DraftingContext) -> Update:
@@ -380,7 +392,7 @@ def ledger_of(state: DraftingState) -> Ledger:
     """
     stored = state.get("ledger")
     if stored is not None:
-        return from_data(Ledger, stored)
+        return ledger_from_data(stored)
     ledger = Ledger()
     source = source_hash(state["source"])
     for round in state["rounds"]:

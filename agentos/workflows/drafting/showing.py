@@ -19,7 +19,7 @@ from agentos.documents.ledger import (
     LedgerEntry,
     ReviewRecord,
 )
-from agentos.documents.verdict import Verdict, parse_verdict
+from agentos.documents.verdict import CoverageRow, ResolvedQuestion, parse_verdict
 from agentos.workflows.drafting.loop import findings_of, latest_verdict
 from agentos.workflows.drafting.state import RoundState
 
@@ -39,16 +39,23 @@ def show_reasons(rounds: Sequence[RoundState], ledger: Ledger) -> str:
     if rounds:
         current = rounds[-1]
         parts += _show_problems(current)
+    uncovered: Sequence[CoverageRow] = ()
+    resolved: Sequence[ResolvedQuestion] = ()
     if ledger.reviews:
         last = ledger.reviews[-1]
         review = _show_review(last)
         parts.append(review)
-    parts += _show_open(ledger)
+        uncovered = last.uncovered
+        resolved = last.resolved_questions
+    # A design is sent back for its test plan by a review that may be an earlier one.
     stored = latest_verdict(rounds)
     if stored:
         verdict = parse_verdict(stored)
-        parts += _show_coverage(verdict)
-        parts += _show_settled(verdict)
+        uncovered = verdict.uncovered
+        resolved = verdict.resolved_questions
+    parts += _show_open(ledger)
+    parts += _show_uncovered(uncovered)
+    parts += _show_resolved(resolved)
     parts += _show_source_errors(ledger)
     parts += _show_list(
         "Asked of a person, not answered yet; leave these points as they are:",
@@ -99,11 +106,9 @@ def _show_open(ledger: Ledger) -> list[str]:
     return _show_rows("Findings:", rows)
 
 
-def _show_coverage(verdict: Verdict) -> list[str]:
+def _show_uncovered(rows: Iterable[CoverageRow]) -> list[str]:
     texts = []
-    for row in verdict.coverage:
-        if row.covered:
-            continue
+    for row in rows:
         text = f"{row.requirement} ({row.text}): "
         if row.scenarios:
             cited = ", ".join(row.scenarios)
@@ -115,14 +120,25 @@ def _show_coverage(verdict: Verdict) -> list[str]:
     return _show_list(title, texts)
 
 
-def _show_settled(verdict: Verdict) -> list[str]:
-    texts = []
-    for settled in verdict.resolved_questions:
-        answer = f"Answer: {settled.answer}"
-        text = f"{settled.question} {answer}"
-        texts.append(text)
-    title = "Questions that the reviewer settled; carry the answers in:"
-    return _show_list(title, texts)
+def _show_resolved(questions: Iterable[ResolvedQuestion]) -> list[str]:
+    settled = []
+    remembered = []
+    for resolved in questions:
+        answer = f"Answer: {resolved.answer}"
+        text = f"{resolved.question} {answer}"
+        if resolved.is_shown:
+            settled.append(text)
+        else:
+            remembered.append(text)
+    parts = _show_list(
+        "Questions that the reviewer settled; carry the answers in:", settled
+    )
+    parts += _show_list(
+        "Questions that the reviewer answers from memory; look the answer up, or leave"
+        " the question open:",
+        remembered,
+    )
+    return parts
 
 
 def _show_source_errors(ledger: Ledger) -> list[str]:

@@ -52,6 +52,12 @@ QUOTE = {
     "line": 2,
     "text": 'with open(path, "w") as file:',
 }
+ROW = {
+    "requirement": "R2",
+    "text": "An empty list gives a header row",
+    "scenarios": [],
+    "covered": False,
+}
 FORGED = {"path": "shelf/members.py", "line": 2, "text": "file = open(path)"}
 
 
@@ -407,20 +413,72 @@ def test_ids_are_never_given_twice_also_after_an_edit_of_the_issue(desk: Desk) -
 
 
 def test_a_refusal_without_findings_says_what_is_not_covered(desk: Desk) -> None:
-    row = {
-        "requirement": "R2",
-        "text": "An empty list gives a header row",
-        "scenarios": [],
-        "covered": False,
-    }
     models = Models(
         [desk.drafts[0], desk.drafts[1]],
-        [verdict("REVISE", coverage=[row]), verdict("APPROVED")],
+        [verdict("REVISE", coverage=[ROW]), verdict("APPROVED")],
     )
     assert desk.run(models).state is State.APPROVED
     prompt = models.last("draft")
     assert "REVISE, as scripted." in prompt
     assert "R2 (An empty list gives a header row): no scenario" in prompt
+
+
+def resolved_by(basis: str) -> dict[str, str]:
+    """Return a question that the reviewer answers."""
+    return {
+        "question": "Are links followed?",
+        "answer": "No, ordinary files only.",
+        "basis": basis,
+    }
+
+
+def reasons_in(prompt: str) -> str:
+    """Return what a drafter is told to resolve."""
+    return prompt.partition("## What to resolve")[2].partition("## Now")[0]
+
+
+@pytest.mark.parametrize("decision", ["REVISE", "DISCUSS"])
+def test_what_is_not_covered_and_what_is_settled_is_told_in_the_next_run(
+    desk: Desk, decision: str
+) -> None:
+    parts = {"coverage": [ROW], "resolved_questions": [resolved_by("text")]}
+    if decision == "DISCUSS":
+        parts["questions"] = ["Who pays?"]
+    models = Models([desk.drafts[0]], [verdict(decision, **parts)])
+    desk.run(models, max_rounds=1)
+    desk.source = (
+        f"{ISSUE}\n## Open Questions\n\n- [x] Who pays? **Answer:** The club.\n"
+    )
+    models = Models([desk.drafts[1]], [verdict("APPROVED")])
+    assert desk.run(models).state is State.APPROVED
+    told = reasons_in(models.last("draft"))
+    assert "R2 (An empty list gives a header row): no scenario" in told
+    assert "carry the answers in:\n- Are links followed? Answer: No, ordinary" in told
+
+
+def test_what_was_said_of_another_issue_is_no_reason(desk: Desk) -> None:
+    models = Models([desk.drafts[0]], [verdict("REVISE", coverage=[ROW])])
+    desk.run(models, max_rounds=1)
+    desk.source = ISSUE.replace("one row", "one line")
+    models = Models([desk.drafts[1]], [verdict("APPROVED")])
+    desk.run(models)
+    assert reasons_in(models.last("draft")).strip() == "(none)"
+
+
+def test_an_answer_from_memory_is_not_carried_in(desk: Desk) -> None:
+    remembered = verdict(
+        "REVISE",
+        finding("It loses data."),
+        resolved_questions=[resolved_by("memory")],
+    )
+    models = Models(
+        desk.drafts[:2],
+        [remembered, verdict("APPROVED", earlier=[said_of("F1", "resolved")])],
+    )
+    desk.run(models)
+    told = reasons_in(models.last("draft"))
+    assert "carry the answers in" not in told
+    assert "from memory; look the answer up" in told
 
 
 def test_a_revision_and_a_question_go_on_and_end_with_the_question(desk: Desk) -> None:
