@@ -35,7 +35,7 @@ from agentos.plain_data import from_data, to_data
 
 SCHEMA = 1
 MOST_CONTESTS = 2
-"""The second time that a writer contests a finding, a person decides."""
+"""If a finding binds that its writer has contested so often, a person decides."""
 WRITER = "writer"
 PERSON = "a person"
 """Begins the name of a person who says something."""
@@ -232,9 +232,12 @@ def record_review(
 
     `text` and `source` are hashes of what was judged, and against what.
     """
-    ledger = _add_review(ledger, verdict, said, text, source)
+    contested = _find_contested_again(ledger)
     ledger, verdict = _record_findings(ledger, verdict, said)
-    return _ask(ledger, verdict), verdict
+    ledger = _add_review(ledger, verdict, said, text, source)
+    ledger = _ask(ledger, verdict)
+    ledger = _ask_who_is_right(ledger, contested, said)
+    return ledger, verdict
 
 
 def record_plan_review(
@@ -451,7 +454,7 @@ def say_source_error(error: SourceError) -> str:
 
 
 def contest(ledger: Ledger, contests: Iterable[Contest], said: Said) -> Ledger:
-    """Record what the writer contests; the second time, a person is asked."""
+    """Record what the writer contests, for the next review to decide."""
     for dispute in contests:
         entry = ledger.find(dispute.id)
         if entry is None or not entry.is_open:
@@ -467,14 +470,55 @@ def contest(ledger: Ledger, contests: Iterable[Contest], said: Said) -> Ledger:
             said,
             reason or "no reason given",
         )
-        if entry.times(FindingState.CONTESTED) + 1 >= MOST_CONTESTS:
-            question = (
-                f"{entry.id}: the reviewer says: {entry.text} The writer says: {reason}"
-                " Who is right?"
-            )
-            questions = dict.fromkeys((*ledger.questions, question))
-            ledger = replace(ledger, questions=tuple(questions))
     return ledger
+
+
+def _find_contested_again(ledger: Ledger) -> list[LedgerEntry]:
+    """Return what the writer contests now, and has contested before."""
+    found = []
+    for entry in ledger.entries:
+        if entry.state is not FindingState.CONTESTED:
+            continue
+        if entry.times(FindingState.CONTESTED) >= MOST_CONTESTS:
+            found.append(entry)
+    return found
+
+
+def _ask_who_is_right(
+    ledger: Ledger, contested: Iterable[LedgerEntry], said: Said
+) -> Ledger:
+    """Ask a person about what was contested again, if it still holds up an approval
+    after the review.
+    """
+    binding = open_binding_ids(ledger)
+    asked = Said(AGENTOS, said.on)
+    for entry in contested:
+        if entry.id not in binding:
+            continue
+        reason = entry.changes[-1].reason
+        question = (
+            f"{entry.id}: the reviewer says: {entry.text} The writer says: {reason} Who"
+            " is right?"
+        )
+        questions = dict.fromkeys((*ledger.questions, question))
+        ledger = replace(ledger, questions=tuple(questions))
+        # Still contested, it would be asked about after every review.
+        ledger = _set_state(
+            ledger,
+            entry.id,
+            FindingState.OPEN,
+            asked,
+            "a person is asked who is right",
+        )
+    return ledger
+
+
+def decline(ledger: Ledger, id: str, said: Said, reason: str) -> Ledger:
+    """Record that the writer does not follow a suggestion; it stays open and holds up
+    nothing.
+    """
+    reason = reason or "no reason given"
+    return _set_state(ledger, id, FindingState.OPEN, said, f"declined: {reason}")
 
 
 def waive(ledger: Ledger, id: str, said: Said, reason: str) -> Ledger:

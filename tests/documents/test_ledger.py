@@ -17,6 +17,7 @@ from agentos.documents.ledger import (
     LedgerFile,
     Said,
     contest,
+    decline,
     find_silence,
     read_ledger_file,
     record_review,
@@ -166,7 +167,7 @@ def test_what_was_resolved_and_comes_back_is_open_again() -> None:
     assert states(ledger) == {"F1": "open"}
 
 
-def test_the_second_contest_of_a_finding_asks_a_person() -> None:
+def test_a_finding_that_still_binds_after_the_second_contest_asks_a_person() -> None:
     ledger = review(Ledger(), finding("N1", FULL_DISK))
     quote = Quote("src/export.py", 12, "with retry():")
     ledger = contest(ledger, [Contest("F1", "it retries", quote)], WRITER)
@@ -174,9 +175,26 @@ def test_the_second_contest_of_a_finding_asks_a_person() -> None:
     assert ledger.questions == ()
     ledger = review(ledger, earlier=(said_of("F1", EarlierState.OPEN, "not there"),))
     ledger = contest(ledger, [Contest("F1", "it does", quote)], WRITER)
-    (question,) = ledger.questions
+    assert ledger.questions == ()
+    asked = review(ledger)
+    (question,) = asked.questions
     assert FULL_DISK in question
     assert "src/export.py:12 `with retry():`: it does" in question
+    answered = settle_questions(asked, f"- [x] {question} **Answer:** The writer.")
+    assert review(answered).questions == ()
+    withdrawn = said_of("F1", EarlierState.WITHDRAWN)
+    assert review(ledger, earlier=(withdrawn,)).questions == ()
+
+
+def test_nobody_is_asked_about_a_suggestion() -> None:
+    ledger = review(Ledger(), finding("N1", NAMES, Tier.SUGGESTION))
+    for _ in range(3):
+        ledger = contest(ledger, [Contest("F1", "they agree")], WRITER)
+        ledger = decline(ledger, "F1", WRITER, "they agree")
+        ledger = review(ledger)
+    assert ledger.questions == ()
+    assert states(ledger) == {"F1": "open"}
+    assert ledger.entries[0].changes[-1].reason == "declined: they agree"
 
 
 def test_a_contested_finding_can_be_withdrawn() -> None:

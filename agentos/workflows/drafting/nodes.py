@@ -15,6 +15,7 @@ from agentos.documents.ledger import (
     ReviewRecord,
     Said,
     contest,
+    decline,
     keep_source_errors,
     ledger_from_data,
     open_binding_ids,
@@ -160,14 +161,18 @@ async def draft(state: DraftingState, context: DraftingContext) -> Update:
     talk = await ask_looking(ask, _looks_of_writer, looker, HOW_TO_WRITE)
     _report_looks(context, "drafter", talk.looked)
     text, notes = _read_draft(talk, context)
-    ledger, contests = _apply_notes(ledger, notes, looker, context)
+    ledger, contests, declined = _apply_notes(ledger, notes, looker, context)
     new = new_round(text, talk.answer.model)
     new["looked"] = list(talk.looked)
     new["notes"] = [
         *notes.done,
         *(f"{one.id} contested: {one.reason}" for one in contests),
+        *(f"{one.id} declined: {one.reason}" for one in declined),
     ]
     new["contests"] = len(contests)
+    if not open_binding_ids(ledger):
+        # The text may stay as it is if all that was found in it is declined.
+        new["contests"] += len(declined)
     return {
         "rounds": [*rounds, new],
         "ledger": to_data(ledger),
@@ -217,27 +222,33 @@ def _apply_notes(
     notes: WriterNotes,
     looker: Looker | None,
     context: DraftingContext,
-) -> tuple[Ledger, list[Contest]]:
-    """Record what the writer contests, and what it says is wrong in the source; only
-    quoted lines that exist count.
+) -> tuple[Ledger, list[Contest], list[Contest]]:
+    """Record what the writer contests and declines, and what it says is wrong in the
+    source; only quoted lines that exist count.
     """
+    said = Said(WRITER, context.today())
     contests = []
-    for given in notes.contests:
+    declined = []
+    for given in (*notes.contests, *notes.declined):
         entry = ledger.find(given.id)
         if entry is None or not entry.is_open:
+            continue
+        # What binds cannot be declined, only contested.
+        if given in notes.declined and not blocks_approval(entry.finding):
+            declined.append(given)
+            ledger = decline(ledger, given.id, said, given.reason)
             continue
         quote = given.quote
         if quote is not None and looker is not None:
             quote = find_quote(quote, looker)
         contests.append(Contest(given.id, given.reason, quote))
-    said = Said(WRITER, context.today())
     ledger = contest(ledger, contests, said)
     errors: list[SourceError] = []
     for error in notes.source_errors:
         found = find_quote(error.quote, looker) if looker else None
         if found is not None:
             errors.append(SourceError(error.sentence, found, error.reading))
-    return keep_source_errors(ledger, errors), contests
+    return keep_source_errors(ledger, errors), contests, declined
 
 
 async def validate(state: DraftingState, context: DraftingContext) -> Update:

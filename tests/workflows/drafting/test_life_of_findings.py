@@ -244,6 +244,74 @@ def test_the_second_contest_is_a_question_to_a_person(desk: Desk) -> None:
     assert "Who is right?" in question
 
 
+def test_what_the_reviewer_withdraws_after_the_second_contest_asks_nobody(
+    desk: Desk,
+) -> None:
+    contested = "F1: contested, it is closed"
+    models = Models(
+        [
+            desk.drafts[0],
+            notes(desk.drafts[0], contested),
+            notes(desk.drafts[1], contested),
+        ],
+        [
+            verdict("REVISE", finding("The file is never closed.", "blocking")),
+            verdict("REVISE", earlier=[said_of("F1", "open", "where?")]),
+            verdict("APPROVED", earlier=[said_of("F1", "withdrawn", "I see")]),
+        ],
+    )
+    assert desk.run(models).state is State.APPROVED
+    assert desk.states == {"F1": "withdrawn"}
+
+
+def test_a_suggestion_is_declined_and_nobody_is_asked(desk: Desk) -> None:
+    high = {**finding("It loses data."), "id": "N2"}
+    other = {**finding("The header has no encoding."), "id": "N3"}
+    declined = "F2: declined, the names follow the issue"
+    models = Models(
+        [
+            desk.drafts[0],
+            notes(desk.drafts[1], "F1: done, 2.5", declined),
+            notes(desk.drafts[2], "F3: done, 2.5", declined),
+        ],
+        [
+            verdict("REVISE", high, finding("Use shorter names.", "suggestion")),
+            verdict("REVISE", other, earlier=[said_of("F1", "resolved")]),
+            verdict("APPROVED", earlier=[said_of("F3", "resolved")]),
+        ],
+    )
+    outcome = desk.run(models)
+    assert outcome.state is State.APPROVED
+    assert outcome.questions == ()
+    assert "- F2 declined: the names follow the issue" in models.last("review")
+    assert desk.states == {"F1": "resolved", "F2": "open", "F3": "resolved"}
+
+
+def test_a_text_may_stay_if_all_that_was_found_in_it_is_declined(desk: Desk) -> None:
+    declined = "F1: declined, the names follow the issue"
+    models = Models(
+        [desk.drafts[0], notes(desk.drafts[0], declined)],
+        [
+            verdict("REVISE", finding("Use shorter names.", "suggestion")),
+            verdict("APPROVED"),
+        ],
+    )
+    assert desk.run(models).state is State.APPROVED
+
+
+def test_what_binds_cannot_be_declined(desk: Desk) -> None:
+    declined = "F1: declined, it is closed"
+    models = Models(
+        [desk.drafts[0], notes(desk.drafts[0], declined)],
+        [
+            verdict("REVISE", finding("The file is never closed.")),
+            verdict("APPROVED", earlier=[said_of("F1", "withdrawn")]),
+        ],
+    )
+    assert desk.run(models).state is State.APPROVED
+    assert "F1 contested: it is closed" in models.last("review")
+
+
 def test_a_quoted_line_that_is_nowhere_is_sent_back_once_and_then_binds_nobody(
     desk: Desk,
 ) -> None:
