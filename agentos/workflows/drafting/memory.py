@@ -29,6 +29,7 @@ from agentos.repository.publish import DOCUMENT_LIMIT
 from agentos.state.files import is_inside, read_regular
 
 LEDGER_FILE = "findings.json"
+EDITED = "it was edited since its approval; reviewing it as it is"
 AS_IT_STANDS = "the document as it stands"
 """Stands for the drafter of a text that somebody edited."""
 
@@ -40,9 +41,9 @@ class Memory:
     ledger: Ledger = field(default_factory=Ledger)
     draft: str = ""
     """The draft to go on from; empty to begin anew."""
-    is_edited: bool = False
-    """Whether the draft is an approved document that somebody edited since; it is
-    reviewed as it stands.
+    as_it_stands: str = ""
+    """Why the draft is reviewed as it stands, before it is revised; empty if it is
+    revised first.
     """
 
 
@@ -50,25 +51,32 @@ def recall(repository: Path, kind: Kind, item: str, source: str, today: str) -> 
     """Return what earlier runs left of a document."""
     stored = read_ledger(repository, kind, item)
     document = _read(repository, document_path(kind, item))
-    is_changed = states_approval(document) and is_edited(document)
-    if stored is None:
-        if is_changed:
-            return Memory(draft=without_log(document), is_edited=True)
-        return Memory()
+    ledger = Ledger()
+    draft = ""
+    if stored is not None:
+        ledger, draft = _go_on(repository, kind, item, stored, source, today)
+    if states_approval(document) and is_edited(document):
+        # The edit may be the answer to an edit of the source.
+        return Memory(ledger, without_log(document), EDITED)
+    return Memory(ledger, draft)
+
+
+def _go_on(
+    repository: Path, kind: Kind, item: str, stored: LedgerFile, source: str, today: str
+) -> tuple[Ledger, str]:
+    """Return the ledger as it holds for a source, and the draft of the last run."""
     ledger = stored.ledger
     bare = without_answers(source)
     if stored.source != source_hash(bare):
         said = Said(AGENTOS, today)
         ledger = withdraw_open(ledger, said, "the source was edited")
-        return Memory(drop_questions(ledger))
+        return drop_questions(ledger), ""
     ledger = settle_questions(ledger, source[len(bare) :])
-    if is_changed:
-        return Memory(ledger, without_log(document), is_edited=True)
     draft = ""
     if stored.draft and "/" not in stored.draft:
-        (folder,) = lineage_folders(kind, item)
+        (folder, *_) = lineage_folders(kind, item)
         draft = _read(repository, f"{folder}/{stored.draft}")
-    return Memory(ledger, draft)
+    return ledger, draft
 
 
 def begin_anew(memory: Memory, today: str) -> Memory:

@@ -111,11 +111,9 @@ async def load(state: DraftingState, context: DraftingContext) -> Update:
     memory = context.recall(source)
     snapshot = context.take_snapshot()
     rounds = []
-    if memory.is_edited:
+    if memory.as_it_stands:
         rounds.append(new_round(memory.draft, AS_IT_STANDS))
-        context.observe(
-            "noted", "it was edited since its approval; reviewing it as it is"
-        )
+        context.observe("noted", memory.as_it_stands)
     elif memory.draft:
         still = len(memory.ledger.open)
         context.observe(
@@ -129,7 +127,7 @@ async def load(state: DraftingState, context: DraftingContext) -> Update:
         "material": material,
         "snapshot": to_data(snapshot) if snapshot else {},
         "ledger": to_data(memory.ledger),
-        "earlier_draft": "" if memory.is_edited else memory.draft,
+        "earlier_draft": "" if memory.as_it_stands else memory.draft,
         "rounds": rounds,
     }
 

@@ -593,6 +593,21 @@ def test_an_edited_design_is_reviewed_as_it_stands_and_nothing_else_is(
     assert "Edited by hand." in desk.document.read_text("utf-8")
 
 
+def test_a_design_that_is_edited_together_with_its_issue_is_reviewed_as_it_stands(
+    desk: Desk,
+) -> None:
+    desk.run(Models([desk.drafts[0]], [verdict("APPROVED", finding("Bound it."))]))
+    text = desk.document.read_text("utf-8")
+    desk.document.write_text(text.replace("Revision 0.", "Edited by hand."), "utf-8")
+    desk.source = ISSUE.replace("one row", "one line")
+    models = Models([], [verdict("APPROVED")])
+    assert desk.run(models).state is State.APPROVED
+    assert models.calls == "r"
+    assert "writes one line for each member" in models.last("review")
+    assert "Edited by hand." in desk.document.read_text("utf-8")
+    assert desk.states == {"F1": "withdrawn"}
+
+
 def test_both_look_before_they_answer_and_what_they_saw_is_reported(
     desk: Desk,
 ) -> None:
