@@ -31,6 +31,7 @@ GAPS = {
     "a": "Scenario 010 does not say which number is given; name 2 and the result 3.",
     "b": "No scenario gives a text; add one that expects TypeError with 'number'.",
     "c": "Scenario 020 could pass with an empty implementation; name the message.",
+    "d": "Scenario 020 does not say which number is given; name 2 and the result 3.",
 }
 ISSUE = """\
 # 1 - Operation 1

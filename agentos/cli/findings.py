@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from agentos.cli.command import Arguments, Parser, usage_errors
 from agentos.cli.signable import find_document
-from agentos.documents.ledger import Ledger, LedgerEntry
+from agentos.documents.ledger import Ledger, LedgerEntry, questions_for_person
 from agentos.errors import UsageError
 from agentos.plain_data import to_data
 from agentos.run.signing import save_waiver
@@ -53,9 +53,15 @@ def run(arguments: Arguments) -> int:
         arguments.print_result(result, _render(item.label, document.ledger))
         return 0
     id = arguments.waive.upper()
-    with arguments.lock(item), usage_errors(arguments.repository):
-        save_waiver(document, arguments.repository, id, arguments.because)
+    repository = arguments.repository
+    key = arguments.repository_key
+    with arguments.lock(item), usage_errors(repository):
+        is_pending = save_waiver(
+            document, repository, arguments.home, key, id, arguments.because
+        )
     line = f"{item.label}: {id} is waived; it does not hold up the document any more"
+    if is_pending:
+        line += f"; go on with: {item.kind.record.command} --ids {item.id}"
     arguments.print_result({"label": item.label, "waived": id}, [line])
     return 0
 
@@ -66,7 +72,7 @@ def _render(label: str, ledger: Ledger) -> Iterator[str]:
         yield f"{label}: no findings in {reviews} reviews"
     for entry in ledger.entries:
         yield from _render_entry(entry)
-    for question in ledger.questions:
+    for question in questions_for_person(ledger):
         yield f"Question for a person: {_line(question)}"
 
 

@@ -3,6 +3,7 @@
 ```notes
 F1: done, section 2.5
 F3: contested, src/export.py:120 `with open(path) as file:` - the block closes it
+F4: declined, the issue gives this name
 issue: "sorted by name" - src/export.py:44 `sorted(members, key=ids)` - by id, as now
 ```
 """
@@ -33,7 +34,8 @@ _QUOTE = re.compile(
     r"\s*(?::\s*)?(`{1,9})(.+?)\3"
 )
 _EDGES = " \t,.;:\u2013\u2014-\"'\u201c\u201d"
-_CONTESTED = frozenset({"contested", "disputed", "declined"})
+_CONTESTED = frozenset({"contested", "disputed"})
+_DECLINED = "declined"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,8 @@ class WriterNotes:
     done: tuple[str, ...] = ()
     """The ids of the findings that it says are resolved, with where."""
     contests: tuple[Contest, ...] = ()
+    declined: tuple[Contest, ...] = ()
+    """The suggestions that it does not follow, with the reasons."""
     source_errors: tuple[SourceError, ...] = ()
 
 
@@ -97,6 +101,7 @@ def _read(rows: list[str]) -> WriterNotes:
     """Read the rows of a block; what is no note is left out."""
     done: list[str] = []
     contests: list[Contest] = []
+    declined: list[Contest] = []
     errors: list[SourceError] = []
     for row in rows[:_MOST_LINES]:
         bare = row.strip()
@@ -113,7 +118,10 @@ def _read(rows: list[str]) -> WriterNotes:
             continue
         id, word, rest = finding.groups()
         said = word.casefold()
-        if said in _CONTESTED:
+        if said == _DECLINED:
+            contest = _read_contest(id, rest)
+            declined.append(contest)
+        elif said in _CONTESTED:
             contest = _read_contest(id, rest)
             contests.append(contest)
         else:
@@ -122,6 +130,7 @@ def _read(rows: list[str]) -> WriterNotes:
     return WriterNotes(
         tuple(done),
         tuple(contests),
+        tuple(declined),
         tuple(errors),
     )
 

@@ -301,6 +301,25 @@ class TestReviewOfTheCode:
         assert ended.code == 0, ended.text
         assert "apply(True) returns 2" in report(world)
 
+    def test_a_new_finding_in_the_words_of_a_resolved_one_is_not_lost(
+        self, build: Callable[..., World]
+    ) -> None:
+        text = "apply(2.5) returns 3.5; refuse it."
+        another = verdict(
+            Decision.REVISE,
+            "Floats are taken.",
+            finding(Tier.BLOCKING, text, "calc/op1.py"),
+            earlier=(EarlierFinding("F1", EarlierState.RESOLVED, "Refused now."),),
+        )
+        world = build(
+            code=[GOOD_CODE, BETTER],
+            reviews={"diff-1.json": FOUND, "diff-2.json": another},
+        )
+        ended = world.run("implement-workflow", "--all")
+        assert "needs-revision" in ended.stdout, ended.text
+        assert text in report(world)
+        assert branches(world.repo) == {}
+
     def test_a_repair_that_breaks_the_code_is_dropped(
         self, build: Callable[..., World]
     ) -> None:

@@ -106,6 +106,23 @@ def test_the_revision_is_asked_with_the_prompts_and_the_issue_of_the_design(
     assert "of the test plan (REVISE)" in inputs["findings"]
 
 
+def test_a_new_gap_in_the_words_of_a_resolved_one_is_not_lost(shop: Shop) -> None:
+    ended = shop.run(
+        "implement-workflow",
+        plans=[
+            verdict(REVISE, "a"),
+            verdict(REVISE, "d", resolved=["F1"]),
+            verdict(APPROVED, resolved=["F2"]),
+        ],
+        drafts=[shop.draft(2), shop.draft(3)],
+    )
+    assert "1 implemented" in ended.stdout, ended.text
+    *_, prompt = shop.roles.prompts("draft")
+    findings = dict(recognise([prompt]).inputs)["findings"]
+    assert f"F2 (high, section 10.1): {GAPS['d']}" in findings
+    assert "F1 (high" not in findings
+
+
 def test_a_revision_that_is_never_approved_leaves_the_design_and_says_what_to_do(
     shop: Shop,
 ) -> None:

@@ -1,48 +1,10 @@
-"""Findings are recognized from review to review, and a review that goes nowhere is
-seen.
-"""
+"""A review that goes nowhere is seen."""
 
 from __future__ import annotations
 
 import pytest
 
-from agentos.documents.findings import Category, Finding, Tier
-from agentos.documents.tracking import KnownFindings, find_standstill
-
-RETRY = "The export has no retry when the disk is full; say what happens then."
-NAMES = (
-    "Column names of the report differ between section 2.3 and the acceptance criteria."
-)
-LOGS = "Nothing is logged when a member is skipped, so that nobody could tell why."
-
-
-def finding(
-    id: str, text: str, section: str = "2.5", tier: Tier = Tier.HIGH
-) -> Finding:
-    """Return a finding about quality."""
-    return Finding(id, tier, Category.QUALITY, section, text)
-
-
-def known(*findings: Finding) -> KnownFindings:
-    return KnownFindings(findings)
-
-
-def test_what_is_found_again_in_other_words_and_under_another_id_is_known() -> None:
-    reworded = (
-        "Still no retry when the disk is full: say what happens to the export then."
-    )
-    earlier = known(finding("F1", RETRY), finding("F2", NAMES))
-    assert earlier.find(finding("7", reworded), set()) == "F1"
-
-
-def test_an_id_that_now_stands_for_something_else_is_not_known() -> None:
-    earlier = known(finding("F1", RETRY))
-    assert earlier.find(finding("F1", LOGS, section="7.2"), set()) is None
-
-
-def test_an_id_is_found_once() -> None:
-    earlier = known(finding("F1", RETRY))
-    assert earlier.find(finding("F1", RETRY), {"F1"}) is None
+from agentos.documents.tracking import find_standstill
 
 
 def rounds_of(*ids: str) -> list[set[str]]:

@@ -27,11 +27,13 @@ def test_a_line_for_each_finding_is_read() -> None:
     notes = notes_of(
         "F1: done, section 2.5",
         "F2: contested, src/export.py:120 `with open(path) as file:` - it is closed",
+        "F3: declined, the issue gives this name",
         'issue: "sorted by name" - src/export.py:44 `sorted(x, key=ids)` - by id stays',
     )
     assert notes.done == ("F1: section 2.5",)
     quote = Quote("src/export.py", 120, "with open(path) as file:")
     assert notes.contests == (Contest("F2", "it is closed", quote),)
+    assert notes.declined == (Contest("F3", "the issue gives this name"),)
     code = Quote("src/export.py", 44, "sorted(x, key=ids)")
     assert notes.source_errors == (SourceError("sorted by name", code, "by id stays"),)
 

@@ -58,6 +58,11 @@ class ResolvedQuestion:
     answer: str
     basis: Basis = Basis.TEXT
 
+    @property
+    def is_shown(self) -> bool:
+        """Whether the answer rests on more than memory."""
+        return self.basis is not Basis.MEMORY
+
 
 @dataclass(frozen=True, slots=True)
 class SourceError:
@@ -106,6 +111,11 @@ class Verdict:
     source_errors: tuple[SourceError, ...] = ()
     kept: tuple[KeptScenario, ...] = ()
     """Only in the review of a test plan."""
+
+    @property
+    def uncovered(self) -> tuple[CoverageRow, ...]:
+        """Return the requirements that are not tested."""
+        return tuple(row for row in self.coverage if not row.covered)
 
     @property
     def covered_share(self) -> float:

@@ -10,17 +10,25 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agentos.documents.answers import without_answers
-from agentos.documents.judged_text import is_edited, source_hash, without_log
+from agentos.documents.judged_text import (
+    is_edited,
+    source_hash,
+    text_hash,
+    without_log,
+)
 from agentos.documents.ledger import (
+    AGENTOS,
     Ledger,
     LedgerFile,
     Said,
     drop_questions,
+    is_waived,
     read_ledger_file,
     settle_questions,
     withdraw_open,
 )
 from agentos.documents.provenance import states_approval
+from agentos.documents.verdict import Decision
 from agentos.errors import BadInput
 from agentos.kinds import Kind
 from agentos.repository.paths import document_path, lineage_folders
@@ -28,6 +36,9 @@ from agentos.repository.publish import DOCUMENT_LIMIT
 from agentos.state.files import is_inside, read_regular
 
 LEDGER_FILE = "findings.json"
+EDITED = "it was edited since its approval; reviewing it as it is"
+APPROVED_BEFORE = "it was approved before; reviewing it as it is"
+SETTLED = "nothing is left to be revised; going on with the last draft as it is"
 AS_IT_STANDS = "the document as it stands"
 """Stands for the drafter of a text that somebody edited."""
 
@@ -39,9 +50,9 @@ class Memory:
     ledger: Ledger = field(default_factory=Ledger)
     draft: str = ""
     """The draft to go on from; empty to begin anew."""
-    is_edited: bool = False
-    """Whether the draft is an approved document that somebody edited since; it is
-    reviewed as it stands.
+    as_it_stands: str = ""
+    """Why the draft is reviewed as it stands, before it is revised; empty if it is
+    revised first.
     """
 
 
@@ -49,25 +60,49 @@ def recall(repository: Path, kind: Kind, item: str, source: str, today: str) -> 
     """Return what earlier runs left of a document."""
     stored = read_ledger(repository, kind, item)
     document = _read(repository, document_path(kind, item))
-    is_changed = states_approval(document) and is_edited(document)
+    is_approved = states_approval(document)
+    ledger = Ledger()
+    draft = ""
+    if stored is not None:
+        ledger, draft = _go_on(repository, kind, item, stored, source, today)
+    if is_approved and is_edited(document):
+        # The edit may be the answer to an edit of the source.
+        return Memory(ledger, without_log(document), EDITED)
+    if is_approved and _is_of_source(stored, source) and not draft:
+        # Only an answer is new, and what it says may be what the document says.
+        return Memory(ledger, without_log(document), APPROVED_BEFORE)
+    review = ledger.review_of(text_hash(draft), source_hash(source))
+    if review is None:
+        return Memory(ledger, draft)
+    if review.decision is Decision.APPROVED or is_waived(ledger, review):
+        return Memory(ledger, draft, SETTLED)
+    return Memory(ledger, draft)
+
+
+def _is_of_source(stored: LedgerFile | None, source: str) -> bool:
+    """Tell whether a ledger is about a source, whatever was answered since."""
     if stored is None:
-        if is_changed:
-            return Memory(draft=without_log(document), is_edited=True)
-        return Memory()
-    ledger = stored.ledger
+        return False
     bare = without_answers(source)
-    if stored.source != source_hash(bare):
-        said = Said("AgentOS", today)
+    return stored.source == source_hash(bare)
+
+
+def _go_on(
+    repository: Path, kind: Kind, item: str, stored: LedgerFile, source: str, today: str
+) -> tuple[Ledger, str]:
+    """Return the ledger as it holds for a source, and the draft of the last run."""
+    ledger = stored.ledger
+    if not _is_of_source(stored, source):
+        said = Said(AGENTOS, today)
         ledger = withdraw_open(ledger, said, "the source was edited")
-        return Memory(drop_questions(ledger))
+        return drop_questions(ledger), ""
+    bare = without_answers(source)
     ledger = settle_questions(ledger, source[len(bare) :])
-    if is_changed:
-        return Memory(ledger, without_log(document), is_edited=True)
     draft = ""
     if stored.draft and "/" not in stored.draft:
-        (folder,) = lineage_folders(kind, item)
+        (folder, *_) = lineage_folders(kind, item)
         draft = _read(repository, f"{folder}/{stored.draft}")
-    return Memory(ledger, draft)
+    return ledger, draft
 
 
 def begin_anew(memory: Memory, today: str) -> Memory:
@@ -75,7 +110,7 @@ def begin_anew(memory: Memory, today: str) -> Memory:
 
     What earlier reviews said of a text does not count for the same text again.
     """
-    said = Said("AgentOS", today)
+    said = Said(AGENTOS, today)
     ledger = withdraw_open(memory.ledger, said, "the item was done again")
     ledger = drop_questions(ledger)
     reviews = [replace(review, text="") for review in ledger.reviews]

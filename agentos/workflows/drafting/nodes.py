@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
 
 from agentos.documents.findings import Finding, blocks_approval
 from agentos.documents.judged_text import source_hash, stamp_text, text_hash
@@ -13,9 +12,13 @@ from agentos.documents.ledger import (
     WRITER,
     Contest,
     Ledger,
+    ReviewRecord,
     Said,
     contest,
+    decline,
+    is_waived,
     keep_source_errors,
+    ledger_from_data,
     open_binding_ids,
     record_review,
 )
@@ -30,7 +33,12 @@ from agentos.documents.provenance import (
     SIMULATED_STATUS,
     SKELETON_STATUS,
 )
-from agentos.documents.verdict import Verdict, parse_verdict, verdict_json
+from agentos.documents.verdict import (
+    Decision,
+    Verdict,
+    parse_verdict,
+    verdict_json,
+)
 from agentos.documents.verdict.model import SourceError
 from agentos.documents.writer_notes import WriterNotes, split_notes
 from agentos.errors import ModelFormat
@@ -109,11 +117,9 @@ async def load(state: DraftingState, context: DraftingContext) -> Update:
     memory = context.recall(source)
     snapshot = context.take_snapshot()
     rounds = []
-    if memory.is_edited:
+    if memory.as_it_stands:
         rounds.append(new_round(memory.draft, AS_IT_STANDS))
-        context.observe(
-            "noted", "it was edited since its approval; reviewing it as it is"
-        )
+        context.observe("noted", memory.as_it_stands)
     elif memory.draft:
         still = len(memory.ledger.open)
         context.observe(
@@ -127,7 +133,7 @@ async def load(state: DraftingState, context: DraftingContext) -> Update:
         "material": material,
         "snapshot": to_data(snapshot) if snapshot else {},
         "ledger": to_data(memory.ledger),
-        "earlier_draft": "" if memory.is_edited else memory.draft,
+        "earlier_draft": "" if memory.as_it_stands else memory.draft,
         "rounds": rounds,
     }
 
@@ -137,6 +143,16 @@ async def draft(state: DraftingState, context: DraftingContext) -> Update:
     rounds = state["rounds"]
     ledger = ledger_of(state)
     looker = _looker(state, context)
+    previous = _basis_draft(state, rounds)
+    told = ledger
+    checked = rounds
+    if not previous:
+        # What reviews said of another text is no reason for this one.
+        told = replace(ledger, reviews=())
+    elif not rounds:
+        # The last draft of an earlier run may never have come to a review.
+        begun = new_round(previous, "")
+        checked = [_check(begun, "", state, context)]
     inputs = {
         "item": state["item"],
         context.kind.source: state["source"],
@@ -144,8 +160,8 @@ async def draft(state: DraftingState, context: DraftingContext) -> Update:
         # A checkpoint of an earlier version has none.
         "material": state.get("material", ""),
         "looking": describe_looking("writer", looker),
-        "previous_draft": _basis_draft(state, rounds),
-        "findings": show_reasons(rounds, ledger),
+        "previous_draft": previous,
+        "findings": show_reasons(checked, told),
     }
 
     def ask(said: Sequence[Message]) -> Awaitable[Completion]:
@@ -154,14 +170,18 @@ async def draft(state: DraftingState, context: DraftingContext) -> Update:
     talk = await ask_looking(ask, _looks_of_writer, looker, HOW_TO_WRITE)
     _report_looks(context, "drafter", talk.looked)
     text, notes = _read_draft(talk, context)
-    ledger, contests = _apply_notes(ledger, notes, looker, context)
+    ledger, contests, declined = _apply_notes(ledger, notes, looker, context)
     new = new_round(text, talk.answer.model)
     new["looked"] = list(talk.looked)
     new["notes"] = [
         *notes.done,
         *(f"{one.id} contested: {one.reason}" for one in contests),
+        *(f"{one.id} declined: {one.reason}" for one in declined),
     ]
     new["contests"] = len(contests)
+    if not open_binding_ids(ledger):
+        # The text may stay as it is if all that was found in it is declined.
+        new["contests"] += len(declined)
     return {
         "rounds": [*rounds, new],
         "ledger": to_data(ledger),
@@ -211,27 +231,33 @@ def _apply_notes(
     notes: WriterNotes,
     looker: Looker | None,
     context: DraftingContext,
-) -> tuple[Ledger, list[Contest]]:
-    """Record what the writer contests, and what it says is wrong in the source; only
-    quoted lines that exist count.
+) -> tuple[Ledger, list[Contest], list[Contest]]:
+    """Record what the writer contests and declines, and what it says is wrong in the
+    source; only quoted lines that exist count.
     """
+    said = Said(WRITER, context.today())
     contests = []
-    for given in notes.contests:
+    declined = []
+    for given in (*notes.contests, *notes.declined):
         entry = ledger.find(given.id)
         if entry is None or not entry.is_open:
+            continue
+        # What binds cannot be declined, only contested.
+        if given in notes.declined and not blocks_approval(entry.finding):
+            declined.append(given)
+            ledger = decline(ledger, given.id, said, given.reason)
             continue
         quote = given.quote
         if quote is not None and looker is not None:
             quote = find_quote(quote, looker)
         contests.append(Contest(given.id, given.reason, quote))
-    said = Said(WRITER, context.today())
     ledger = contest(ledger, contests, said)
     errors: list[SourceError] = []
     for error in notes.source_errors:
         found = find_quote(error.quote, looker) if looker else None
         if found is not None:
             errors.append(SourceError(error.sentence, found, error.reading))
-    return keep_source_errors(ledger, errors), contests
+    return keep_source_errors(ledger, errors), contests, declined
 
 
 async def validate(state: DraftingState, context: DraftingContext) -> Update:
@@ -239,24 +265,30 @@ async def validate(state: DraftingState, context: DraftingContext) -> Update:
     find.
     """
     *earlier, current = state["rounds"]
-    findings: Sequence[Finding] = ()
+    checked = current
     # A skeleton is not sent back for its gaps: the rules' review lists them.
     if current["drafter"] != RULES:
         previous = _basis_draft(state, earlier)
-        findings = context.check(current["draft"], state["source"], previous)
-    problems = []
-    hints = []
-    for finding in findings:
-        if blocks_approval(finding):
-            problems.append(_as_data(finding))
-        else:
-            hints.append(_LINE.sub("", finding.text))
-    checked = RoundState(**{**current, "problems": problems, "hints": hints})
+        checked = _check(current, previous, state, context)
     rounds = [*earlier, checked]
     return {
         "rounds": rounds,
         **_ended(end_of_validation(rounds, context.config.max_rounds)),
     }
+
+
+def _check(
+    round: RoundState, previous: str, state: DraftingState, context: DraftingContext
+) -> RoundState:
+    """Return a round with what the mechanical check finds in its draft."""
+    problems = []
+    hints = []
+    for finding in context.check(round["draft"], state["source"], previous):
+        if blocks_approval(finding):
+            problems.append(_as_data(finding))
+        else:
+            hints.append(_LINE.sub("", finding.text))
+    return RoundState(**{**round, "problems": problems, "hints": hints})
 
 
 async def review(state: DraftingState, context: DraftingContext) -> Update:
@@ -273,10 +305,15 @@ async def review(state: DraftingState, context: DraftingContext) -> Update:
         context.observe(
             "noted", f"unchanged since review {known.number}: not asked again"
         )
+        if is_waived(ledger, known):
+            waived = ", ".join(known.wanted)
+            summary = f"approved with what a person has waived: {waived}"
+            context.observe("noted", summary)
+            known = replace(known, decision=Decision.APPROVED, summary=summary)
         judged = RoundState(
             **{
                 **current,
-                "verdict": verdict_json(_repeat(ledger, known.decision, known.summary)),
+                "verdict": verdict_json(_repeat(ledger, known)),
                 "reviewer": known.by,
                 "reviewed_on": known.on,
                 "open": sorted(open_binding_ids(ledger)),
@@ -345,10 +382,16 @@ async def review(state: DraftingState, context: DraftingContext) -> Update:
     }
 
 
-def _repeat(ledger: Ledger, decision: Any, summary: str) -> Verdict:
+def _repeat(ledger: Ledger, known: ReviewRecord) -> Verdict:
     """Return the verdict on a text that was judged before, with what is open of it."""
-    findings = tuple(entry.finding for entry in ledger.open)
-    return Verdict(decision, summary, findings, questions=ledger.questions)
+    return Verdict(
+        known.decision,
+        known.summary,
+        findings=tuple(entry.finding for entry in ledger.open),
+        resolved_questions=known.resolved_questions,
+        questions=ledger.questions,
+        coverage=known.uncovered,
+    )
 
 
 async def finalize(state: DraftingState, context: DraftingContext) -> Update:
@@ -380,7 +423,7 @@ def ledger_of(state: DraftingState) -> Ledger:
     """
     stored = state.get("ledger")
     if stored is not None:
-        return from_data(Ledger, stored)
+        return ledger_from_data(stored)
     ledger = Ledger()
     source = source_hash(state["source"])
     for round in state["rounds"]:

@@ -9,13 +9,26 @@ from collections.abc import Iterable, Sequence
 
 from agentos.documents.findings import Basis, Finding, Quote
 from agentos.documents.judged_text import without_log
-from agentos.documents.ledger import WRITER, Change, Ledger, LedgerEntry, ReviewRecord
-from agentos.documents.verdict import Verdict, parse_verdict
+from agentos.documents.ledger import (
+    AGENTOS,
+    PERSON,
+    WRITER,
+    Change,
+    FindingState,
+    Ledger,
+    LedgerEntry,
+    ReviewRecord,
+)
+from agentos.documents.verdict import CoverageRow, ResolvedQuestion, parse_verdict
 from agentos.workflows.drafting.loop import findings_of, latest_verdict
 from agentos.workflows.drafting.state import RoundState
 
 _MOST_DIFF_LINES = 4_000
 _CONTEXT = 2
+_DECIDED = (
+    "Waived by a person or withdrawn by a reviewer; raise none of them again, in other"
+    " words neither, unless the document has changed there:"
+)
 
 
 def show_reasons(rounds: Sequence[RoundState], ledger: Ledger) -> str:
@@ -26,16 +39,23 @@ def show_reasons(rounds: Sequence[RoundState], ledger: Ledger) -> str:
     if rounds:
         current = rounds[-1]
         parts += _show_problems(current)
+    uncovered: Sequence[CoverageRow] = ()
+    resolved: Sequence[ResolvedQuestion] = ()
     if ledger.reviews:
         last = ledger.reviews[-1]
         review = _show_review(last)
         parts.append(review)
-    parts += _show_open(ledger)
+        uncovered = last.uncovered
+        resolved = last.resolved_questions
+    # A design is sent back for its test plan by a review that may be an earlier one.
     stored = latest_verdict(rounds)
     if stored:
         verdict = parse_verdict(stored)
-        parts += _show_coverage(verdict)
-        parts += _show_settled(verdict)
+        uncovered = verdict.uncovered
+        resolved = verdict.resolved_questions
+    parts += _show_open(ledger)
+    parts += _show_uncovered(uncovered)
+    parts += _show_resolved(resolved)
     parts += _show_source_errors(ledger)
     parts += _show_list(
         "Asked of a person, not answered yet; leave these points as they are:",
@@ -86,11 +106,9 @@ def _show_open(ledger: Ledger) -> list[str]:
     return _show_rows("Findings:", rows)
 
 
-def _show_coverage(verdict: Verdict) -> list[str]:
+def _show_uncovered(rows: Iterable[CoverageRow]) -> list[str]:
     texts = []
-    for row in verdict.coverage:
-        if row.covered:
-            continue
+    for row in rows:
         text = f"{row.requirement} ({row.text}): "
         if row.scenarios:
             cited = ", ".join(row.scenarios)
@@ -102,14 +120,25 @@ def _show_coverage(verdict: Verdict) -> list[str]:
     return _show_list(title, texts)
 
 
-def _show_settled(verdict: Verdict) -> list[str]:
-    texts = []
-    for settled in verdict.resolved_questions:
-        answer = f"Answer: {settled.answer}"
-        text = f"{settled.question} {answer}"
-        texts.append(text)
-    title = "Questions that the reviewer settled; carry the answers in:"
-    return _show_list(title, texts)
+def _show_resolved(questions: Iterable[ResolvedQuestion]) -> list[str]:
+    settled = []
+    remembered = []
+    for resolved in questions:
+        answer = f"Answer: {resolved.answer}"
+        text = f"{resolved.question} {answer}"
+        if resolved.is_shown:
+            settled.append(text)
+        else:
+            remembered.append(text)
+    parts = _show_list(
+        "Questions that the reviewer settled; carry the answers in:", settled
+    )
+    parts += _show_list(
+        "Questions that the reviewer answers from memory; look the answer up, or leave"
+        " the question open:",
+        remembered,
+    )
+    return parts
 
 
 def _show_source_errors(ledger: Ledger) -> list[str]:
@@ -155,17 +184,21 @@ def _show_entry(entry: LedgerEntry) -> list[str]:
 
 def _show_change(change: Change) -> str:
     who = _who(change.by)
-    said = f"{change.state} by the {who}"
+    said = f"{change.state} by {who}"
     if change.reason:
         said += f": {change.reason}"
     return said
 
 
 def _who(by: str) -> str:
-    """Return the role that said something; every name but the writer's is a reviewer's."""
+    """Return the role that said something; names of models are those of reviewers."""
     if by == WRITER:
-        return "writer"
-    return "reviewer"
+        return "the writer"
+    if by.startswith(PERSON):
+        return PERSON
+    if by == AGENTOS:
+        return AGENTOS
+    return "the reviewer"
 
 
 def show_earlier(ledger: Ledger, notes: Sequence[str]) -> str:
@@ -175,10 +208,13 @@ def show_earlier(ledger: Ledger, notes: Sequence[str]) -> str:
     if not ledger.entries and not ledger.questions:
         return ""
     rows: list[str] = []
+    decided: list[str] = []
     settled = []
     for entry in ledger.entries:
         if entry.is_open:
             rows += _show_entry(entry)
+        elif _is_decided(entry):
+            decided += _show_entry(entry)
         else:
             state = f"{entry.id} {entry.state}"
             settled.append(state)
@@ -187,6 +223,9 @@ def show_earlier(ledger: Ledger, notes: Sequence[str]) -> str:
     if notes:
         rows.append("The writer says:")
         rows += map(_show_item, notes)
+    if decided:
+        rows.append(_DECIDED)
+        rows += decided
     if settled:
         listed = ", ".join(settled)
         rows.append(f"Settled before, their ids are taken: {listed}")
@@ -196,6 +235,14 @@ def show_earlier(ledger: Ledger, notes: Sequence[str]) -> str:
         )
         rows += [f"- {question}" for question in ledger.questions]
     return "\n".join(rows)
+
+
+def _is_decided(entry: LedgerEntry) -> bool:
+    """Tell whether a finding does not count, though the text may still be as it was."""
+    if entry.state is FindingState.WAIVED:
+        return True
+    is_withdrawn = entry.state is FindingState.WITHDRAWN
+    return is_withdrawn and entry.changes[-1].by != AGENTOS
 
 
 def show_changes(before: str, after: str) -> str:

@@ -10,10 +10,16 @@ from datetime import UTC, datetime
 
 from agentos.documents.findings import Tier
 from agentos.documents.judged_text import without_log
-from agentos.documents.ledger import Ledger, LedgerEntry, Said, record_review
+from agentos.documents.ledger import (
+    Ledger,
+    LedgerEntry,
+    Said,
+    ledger_from_data,
+    record_review,
+)
 from agentos.documents.verdict import verdict_json
 from agentos.gateway.providers import Completion, Message
-from agentos.plain_data import from_data, to_data
+from agentos.plain_data import to_data
 from agentos.workflows.drafting.showing import show_earlier
 from agentos.workflows.engine.steps import Update
 from agentos.workflows.implementation.context import (
@@ -93,7 +99,7 @@ async def review_code(state: ImplementationState, context: BuildContext) -> Upda
 def code_ledger(state: ImplementationState) -> Ledger:
     """Return what reviews of the code have found."""
     stored = state.get("code_ledger")
-    return from_data(Ledger, stored) if stored else Ledger()
+    return ledger_from_data(stored) if stored else Ledger()
 
 
 def open_findings(state: ImplementationState) -> list[str]:

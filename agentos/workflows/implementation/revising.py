@@ -17,7 +17,12 @@ from typing import Any, cast
 from agentos.documents.answers import without_answers
 from agentos.documents.findings import Category, Finding, Tier, blocks_approval
 from agentos.documents.judged_text import last_stamp, without_log
-from agentos.documents.ledger import Ledger, LedgerFile
+from agentos.documents.ledger import (
+    Ledger,
+    ledger_file_from_data,
+    ledger_from_data,
+    questions_for_person,
+)
 from agentos.documents.lld import Tree
 from agentos.documents.provenance import RULES
 from agentos.documents.verdict import Verdict, parse_verdict, render_verdict
@@ -25,7 +30,7 @@ from agentos.errors import BadInput
 from agentos.gateway.providers import Completion
 from agentos.item import State
 from agentos.kinds import Kind
-from agentos.plain_data import from_data, to_data
+from agentos.plain_data import to_data
 from agentos.repository.look import Looker, Snapshot
 from agentos.repository.paths import document_path, lineage_folders
 from agentos.repository.publish import Amendment
@@ -83,7 +88,7 @@ def rounds_of(state: ImplementationState) -> list[RoundState]:
 
 def ledger_of(state: ImplementationState) -> Ledger:
     """Return the design's ledger."""
-    return from_data(Ledger, state["ledger"])
+    return ledger_from_data(state["ledger"])
 
 
 def last_reviewed_plan(rounds: Sequence[RoundState]) -> str:
@@ -243,10 +248,10 @@ def _judge(
     if not decision:
         _say_revising(context, number + 1, f"revision {number} is sent back")
         return {}
-    ledger = from_data(Ledger, design["ledger"])
+    ledger = ledger_from_data(design["ledger"])
     findings = [f"{entry.id} ({entry.tier}): {entry.text}" for entry in ledger.open]
     if decision == State.NEEDS_DISCUSSION:
-        questions = list(ledger.questions) or [design["message"]]
+        questions = list(questions_for_person(ledger, design["message"]))
         ended = _end(design["message"], State.NEEDS_DISCUSSION)
         return {**ended, "questions": questions, "findings": findings}
     ended = _end(
@@ -340,7 +345,7 @@ def amendment_of(state: ImplementationState, repository: Path) -> Amendment | No
     opened = state.get("ledger_file")
     if opened is None:
         return None
-    stored = replace(from_data(LedgerFile, opened), ledger=ledger_of(state))
+    stored = replace(ledger_file_from_data(opened), ledger=ledger_of(state))
     document = ""
     files: dict[str, str] = {}
     design = state.get("design")

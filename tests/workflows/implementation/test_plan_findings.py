@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from agentos.documents.findings import Category, Finding, Tier
 from agentos.documents.ledger import (
     Ledger,
@@ -77,6 +79,8 @@ def test_a_plan_review_is_no_review_of_the_document_and_asks_nobody_for_it() -> 
 def test_a_ledger_of_before_there_were_plan_reviews_is_read() -> None:
     ledger = reviewed(Ledger(), finding("Try zero."), plan=False)
     text = LedgerFile(ledger, "source").to_json()
-    older = text.replace('"questions": [],\n    "plan": ""', '"questions": []')
-    assert older != text
-    assert read_ledger_file(older).ledger == ledger
+    data = json.loads(text)
+    for review in data["ledger"]["reviews"]:
+        for name in ("plan", "uncovered", "resolved_questions"):
+            del review[name]
+    assert read_ledger_file(json.dumps(data)).ledger == ledger
