@@ -202,6 +202,23 @@ class TestContestedTests:
         assert ended.code == 0, ended.text
         assert "green in 2 iterations" in ended.text
 
+    def test_code_that_was_there_before_a_test_is_contested_is_proven(
+        self, build: Callable[..., World]
+    ) -> None:
+        ruling = verdict(
+            Decision.REVISE,
+            "The test expects 4.",
+            finding(Tier.HIGH, "2 and 1 more are 3.", "test_010_it_works"),
+        )
+        world = build(
+            tests=[WRONG_TESTS, MENDED_TESTS],
+            code=[GOOD_CODE, CONTEST],
+            reviews={"contest-1.json": ruling},
+        )
+        ended = world.run("implement-workflow", "--all")
+        assert ended.code == 0, ended.text
+        assert "green in 2 iterations" in ended.text
+
     def test_a_question_about_a_test_waits_for_a_person(
         self, build: Callable[..., World]
     ) -> None:

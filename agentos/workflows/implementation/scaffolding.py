@@ -132,6 +132,9 @@ def _show_earlier(state: ImplementationState) -> str:
     kept = state["scaffolds"][-1]
     problems = "\n".join(f"- {problem}" for problem in kept["problems"])
     texts = rendering.show_texts(kept["tests"])
+    if not problems:
+        to_mend = state.get("to_mend", "")
+        return f"These tests are there, and stay:\n\n{texts}\n\n{to_mend}"
     return (
         f"These tests were refused, and are not there any more:\n{problems}\n\n{texts}"
     )
@@ -227,6 +230,8 @@ async def _put_below_code(state: ImplementationState, context: BuildContext) -> 
     workspace.write(scaffold["tests"])
     snapshot = workspace.snapshot("tests")
     changed = workspace.diff(tests_before, snapshot)
+    # Also of an attempt that only contests a test: the code below it was written before.
+    code = workspace.changed_files(state["snapshot"], snapshot)
     rebased = Iteration(
         **{
             **latest,
@@ -236,6 +241,7 @@ async def _put_below_code(state: ImplementationState, context: BuildContext) -> 
             "refusals": [],
             "scaffold": len(state["scaffolds"]),
             "feedback": "The tests were mended; see how they have changed.",
+            "has_code": bool(code),
         }
     )
     return {"iterations": [*earlier, rebased], "tests_changed": changed}
