@@ -104,6 +104,14 @@ def open_findings(state: ImplementationState) -> list[str]:
     ]
 
 
+def say_open(state: ImplementationState) -> str:
+    """Return what the coder has to put right by reviews of an earlier run, empty if
+    there is nothing.
+    """
+    to_fix = list(filter(_must_be_fixed, code_ledger(state).open))
+    return _say(to_fix) if to_fix else ""
+
+
 def find_harm(state: ImplementationState) -> list[str]:
     """Return the blocking findings that are still open, a line each: such a change is
     not delivered.

@@ -12,6 +12,7 @@ from agentos.repository.look import Looker
 from agentos.workflows.engine.steps import Update
 from agentos.workflows.implementation import (
     accepting,
+    code_review,
     proving,
     rendering,
     talk,
@@ -152,6 +153,9 @@ def _begin(
     """Return what the conversation about the code begins with."""
     workspace = context.workspace
     blueprint = context.blueprint
+    feedback = proving.feedback_for_next(state["iterations"], state["before"])
+    if not feedback:
+        feedback = code_review.say_open(state)
     return {
         "item": state["item"],
         "design": without_log(state["source"]),
@@ -162,7 +166,7 @@ def _begin(
         "remarks": "\n".join(state.get("plan_findings", ())),
         "tests": rendering.show_new_tests(workspace, state["scaffolds"][-1]["tests"]),
         "files": rendering.show_changed(workspace, blueprint.sources),
-        "feedback": proving.feedback_for_next(state["iterations"], state["before"]),
+        "feedback": feedback,
         "note": rendering.show_note(state),
         "answering": contract.answering(contract.CODE),
     }

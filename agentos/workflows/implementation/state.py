@@ -100,6 +100,8 @@ class Remembered(TypedDict, total=False):
     """The snapshot of the tests that the code was written on."""
     answers: str
     """The note of the person that the code was written with."""
+    findings: Data
+    """What reviews of the code have found."""
     says: list[str]
     """What the console says about it, line by line."""
 
