@@ -67,9 +67,9 @@ def lineage(world: World) -> list[str]:
     return [path.name.partition("-")[2] for path in sorted(folder.iterdir())]
 
 
-def report(world: World) -> str:
-    """Return the implementation report."""
-    path = world.repo / "docs/reports/1/implementation-report.md"
+def report(world: World, name: str = "implementation") -> str:
+    """Return a report."""
+    path = world.repo / f"docs/reports/1/{name}-report.md"
     return path.read_text("utf-8")
 
 
@@ -262,6 +262,81 @@ class TestCoverage:
         ended = world.run("implement-workflow", "--all")
         assert ended.code == 0, ended.text
         assert "green in 1 iteration" in ended.text
+        assert "test_010_stops_at_a_hundred" in built(world, "tests/test_op1.py")
+
+
+UNREACHABLE = "unreachable: calc/op1.py 6-12: only another platform has such numbers\n"
+
+
+def rule(state: EarlierState, reason: str) -> str:
+    """Return a review that says what becomes of the lines that no test reaches."""
+    decision = Decision.REVISE
+    if state is EarlierState.RESOLVED:
+        decision = Decision.APPROVED
+    return verdict(decision, "Read.", earlier=(EarlierFinding("F1", state, reason),))
+
+
+class TestUnreachableLines:
+    """Lines count unless the reviewer accepts why no test can reach them here."""
+
+    def test_a_reason_that_is_accepted_is_reported(
+        self, build: Callable[..., World]
+    ) -> None:
+        accepted = rule(EarlierState.RESOLVED, "int is bounded there.")
+        world = build(
+            tests=[GOOD_TESTS, UNREACHABLE],
+            code=[UNREACHED],
+            reviews={"diff-1.json": accepted},
+        )
+        ended = world.run("implement-workflow", "--all")
+        assert ended.code == 0, ended.text
+        line = (
+            "- calc/op1.py, lines 9-11: no test can reach this here: only another"
+            " platform has such numbers; the reviewer accepts it: int is bounded there."
+        )
+        assert line in report(world)
+        assert line in report(world, "test")
+
+    def test_a_reason_that_is_not_accepted_needs_a_test(
+        self, build: Callable[..., World]
+    ) -> None:
+        refused = rule(EarlierState.OPEN, "apply(500) reaches them.")
+        world = build(
+            tests=[GOOD_TESTS, UNREACHABLE, COVERING],
+            code=[UNREACHED],
+            reviews={"diff-1.json": refused, "diff-2.json": APPROVED},
+        )
+        ended = world.run("implement-workflow", "--all")
+        assert ended.code == 0, ended.text
+        assert "green in 1 iteration" in ended.text
+        assert "a test can reach this: apply(500) reaches them." in ended.text
+        assert "test_010_stops_at_a_hundred" in built(world, "tests/test_op1.py")
+        assert "another platform" not in report(world)
+
+    def test_without_a_test_and_without_a_reason_that_holds_nothing_is_green(
+        self, build: Callable[..., World]
+    ) -> None:
+        again = rule(EarlierState.OPEN, "No.").replace('"F1"', '"F2"')
+        world = build(
+            tests=[GOOD_TESTS, UNREACHABLE, UNREACHABLE],
+            code=[UNREACHED, UNREACHED],
+            reviews={
+                "diff-1.json": rule(EarlierState.OPEN, "No."),
+                "diff-2.json": again,
+            },
+        )
+        ended = world.run("implement-workflow", "--all")
+        assert "failed: not-green" in ended.stdout, ended.text
+        assert "calc/op1.py: these lines never ran" in report(world)
+
+    def test_nothing_is_excused_before_anybody_asked(
+        self, build: Callable[..., World]
+    ) -> None:
+        world = build(
+            tests=[f"{GOOD_TESTS}\n{UNREACHABLE}", COVERING], code=[UNREACHED]
+        )
+        ended = world.run("implement-workflow", "--all")
+        assert ended.code == 0, ended.text
         assert "test_010_stops_at_a_hundred" in built(world, "tests/test_op1.py")
 
 

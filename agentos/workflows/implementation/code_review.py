@@ -14,20 +14,24 @@ from agentos.documents.ledger import Ledger, LedgerEntry, Said, record_review
 from agentos.documents.verdict import verdict_json
 from agentos.gateway.providers import Completion, Message
 from agentos.plain_data import from_data, to_data
+from agentos.proving.runners.runs import TestRun
 from agentos.workflows.drafting.showing import show_earlier
 from agentos.workflows.engine.steps import Update
+from agentos.workflows.implementation import proving, unreachable
 from agentos.workflows.implementation.context import (
     REVIEW,
     BuildContext,
     bill,
     question_to,
     report_looks,
+    say_refused,
 )
 from agentos.workflows.implementation.evidence import describe_evidence
 from agentos.workflows.implementation.state import ImplementationState, Iteration
 from agentos.workflows.looking import describe_looking
 from agentos.workflows.verdicts import ask_for_verdict
 
+_PROOF = "the proof of coverage"
 _FIX = """\
 All tests pass. The reviewer has read the change and found:
 
@@ -43,7 +47,10 @@ async def review_code(state: ImplementationState, context: BuildContext) -> Upda
     snapshot = current["snapshot"]
     await workspace.restore(snapshot)
     reviews = state.get("code_reviews", [])
-    ledger = code_ledger(state)
+    proof = Said(_PROOF, _today())
+    claims, ledger = unreachable.ask_reviewer(
+        unreachable.claims_of(state), code_ledger(state), workspace, proof
+    )
     looker = context.looker(snapshot)
     inputs = {
         "item": state["item"],
@@ -73,21 +80,53 @@ async def review_code(state: ImplementationState, context: BuildContext) -> Upda
     ledger, verdict = record_review(
         ledger, judgment.verdict, said, snapshot, state["base"]
     )
+    claims, ledger = unreachable.settle(claims, ledger)
     to_fix = list(filter(_must_be_fixed, ledger.open))
     update: Update = {
         "code_ledger": to_data(ledger),
         "code_reviews": [*reviews, verdict_json(verdict)],
-        "proven": len(state["iterations"]),
+        "claims": unreachable.as_data(claims),
         "to_fix": False,
         **bill(state, *judgment.answers),
     }
+    if _is_uncovered(claims, state, context):
+        # The lines need a test first; what else was found is asked about again then.
+        say_refused(context, "coverage", unreachable.say_refused(claims))
+        return {**update, "to_cover": True}
+    update["proven"] = len(state["iterations"])
     if not to_fix:
         return update
     context.observe("noted", f"review of the code: {verdict.summary}")
-    if reviews:
+    if state.get("is_sent_back"):
         return update
     sent_back = Iteration(**{**current, "feedback": _say(to_fix)})
-    return {**update, "to_fix": True, "iterations": [*earlier, sent_back]}
+    return {
+        **update,
+        "to_fix": True,
+        "is_sent_back": True,
+        "iterations": [*earlier, sent_back],
+    }
+
+
+def _is_uncovered(
+    claims: Sequence[unreachable.Claim],
+    state: ImplementationState,
+    context: BuildContext,
+) -> bool:
+    """Tell whether too few lines run in tests without those of refused claims."""
+    if not any(map(unreachable.is_refused, claims)):
+        return False
+    workspace = context.workspace
+    current = state["iterations"][-1]
+    touched = workspace.changed_files(state["base"], current["snapshot"])
+    uncovered = proving.refuse_coverage(
+        TestRun.from_data(current["suite"]),
+        context.blueprint.measured(touched),
+        workspace,
+        context.config.coverage_target,
+        unreachable.counted(claims, workspace),
+    )
+    return bool(uncovered)
 
 
 def code_ledger(state: ImplementationState) -> Ledger:

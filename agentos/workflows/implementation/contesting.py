@@ -95,6 +95,7 @@ async def rule(state: ImplementationState, context: BuildContext) -> Update:
             return {
                 **update,
                 "to_mend": text,
+                "missed": [],
                 "mends": state.get("mends", 0) + 1,
                 "iterations": [*earlier, settled],
             }

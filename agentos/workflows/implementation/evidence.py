@@ -12,7 +12,7 @@ from agentos.state.wording import count
 from agentos.workflows.implementation import proving
 from agentos.workflows.implementation.rendering import Reader
 from agentos.workflows.implementation.state import ImplementationState, Iteration
-from agentos.workflows.implementation.unreachable import named_in
+from agentos.workflows.implementation.unreachable import claims_of, say_claims
 
 _MOST_NAMED = 30
 _QUIET = (TestOutcome.PASSED, TestOutcome.SKIPPED)
@@ -37,9 +37,8 @@ def describe_evidence(
             lines.append(f"{path}: no test runs the changed lines {missing}.")
     if not uncovered:
         lines.append("Tests run every line that the item changes.")
-    for named in named_in(state):
-        line = f"Cannot be reached by a test, says who wrote the tests: {named}"
-        lines.append(line)
+    claims = claims_of(state)
+    lines += say_claims(claims)
     return "\n".join(lines)
 
 

@@ -45,7 +45,7 @@ RESTARTS = (TESTS, CODE, ALL)
 """What can be written anew: the tests and the code, the code, or everything."""
 PLAN_KEYS = ("plan", "plan_answer", "reviewer", "plan_findings", "kept", "changed")
 """The state of a plan that was reviewed."""
-CODE_KEYS = ("code", "under", "answers", "findings")
+CODE_KEYS = ("code", "under", "answers", "findings", "claims")
 """What is kept with the code."""
 _LOST = "what was saved of it is gone"
 
@@ -210,6 +210,8 @@ async def take_up_code(state: ImplementationState, context: BuildContext) -> Upd
     update: Update = {"iterations": [iteration]}
     if "findings" in kept:
         update["code_ledger"] = _settle(kept["findings"], state["source"])
+    if "claims" in kept:
+        update["claims"] = kept["claims"]
     return update
 
 
@@ -360,6 +362,8 @@ def _collect_code(
         kept["answers"] = answers
         if "code_ledger" in state:
             kept["findings"] = state["code_ledger"]
+        if "claims" in state:
+            kept["claims"] = state["claims"]
     elif "code" in began_with:
         for key in CODE_KEYS:
             if key in began_with:

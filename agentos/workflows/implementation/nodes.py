@@ -13,7 +13,12 @@ from agentos.item import State
 from agentos.proving.runners.runs import TestRun
 from agentos.state.wording import count
 from agentos.workflows.engine.steps import Update
-from agentos.workflows.implementation import accepting, proving, rendering
+from agentos.workflows.implementation import (
+    accepting,
+    proving,
+    rendering,
+    unreachable,
+)
 from agentos.workflows.implementation.code_review import find_harm, open_findings
 from agentos.workflows.implementation.coding import finished
 from agentos.workflows.implementation.context import BuildContext
@@ -85,11 +90,12 @@ async def validate(state: ImplementationState, context: BuildContext) -> Update:
     warnings = [*weaker, *unnoticed]
     for line in warnings:
         context.observe("warned", line)
+    unreached = unreachable.say_claims(unreachable.claims_of(state))
     still_open = open_findings(state)
     return {
         "touched": list(touched),
         "unproven": unnoticed,
-        "findings": [*deviations, *warnings, *still_open],
+        "findings": [*deviations, *warnings, *unreached, *still_open],
         **_end_if_harmful(state),
     }
 

@@ -9,6 +9,7 @@ from difflib import SequenceMatcher
 from pathlib import PurePosixPath
 from typing import Any
 
+from agentos.documents.changes import UnreachableLines
 from agentos.errors import BadInput
 from agentos.proving.causes import (
     describe_cause,
@@ -20,7 +21,6 @@ from agentos.proving.feedback import write_feedback
 from agentos.proving.inspection import plain_id, scenario_of
 from agentos.proving.judging import (
     Shortfall,
-    UnreachableLines,
     find_shortfall,
     judge_claims,
     judge_coverage,

@@ -25,6 +25,7 @@ from agentos.workflows.implementation.state import (
     Slip,
     count_attempts,
 )
+from agentos.workflows.implementation.unreachable import claims_of, say_claims
 
 _MOST_LISTED = 50
 _NOTHING = "nothing"
@@ -92,7 +93,7 @@ _TEST_REPORT = """\
 Lines that ran in the tests or in processes that they started.
 
 {coverage}
-
+{unreached}
 ## The repository's whole suite
 
 {suite}
@@ -103,6 +104,10 @@ _KEPT = """
 Their tests may pass without the code; they prove that it is kept, not that it is new.
 
 {kept}"""
+_UNREACHED = """
+Lines that do not count, because no test can reach them here:
+
+{lines}"""
 _TEST_HEAD = ("Test", "Scenario", "Without the code", "With the code", "Shows")
 _UNPROVEN = """
 ## Not noticed by any test
@@ -232,6 +237,7 @@ def render_tests(state: ImplementationState, blueprint: Blueprint) -> str:
         tests=_table(_TEST_HEAD, rows),
         kept=_kept_list(kept, blueprint),
         coverage=_coverage_table(best),
+        unreached=_unreached_list(state),
         suite=_describe_suite(best, state["before"]),
     )
     if state["unproven"]:
@@ -385,6 +391,13 @@ def _coverage_table(best: Iteration | None) -> str:
             )
         )
     return _table(["File", "Lines run", "Of", "Missing"], rows)
+
+
+def _unreached_list(state: ImplementationState) -> str:
+    lines = say_claims(claims_of(state))
+    if not lines:
+        return ""
+    return _UNREACHED.format(lines=_list(lines))
 
 
 def _describe_suite(best: Iteration | None, before: Mapping[str, Any]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agentos.proving.judging import UnreachableLines
+from agentos.documents.changes import UnreachableLines
 from agentos.proving.runners.runs import (
     CollectionError,
     FileCoverage,
