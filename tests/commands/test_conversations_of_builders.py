@@ -393,6 +393,55 @@ class TestReviewOfTheCode:
         assert ended.code == 0, ended.text
         assert "apply(True) returns 2" in report(world)
 
+    def test_a_reason_that_stands_in_the_summary_goes_back_too(
+        self, build: Callable[..., World]
+    ) -> None:
+        found = verdict(Decision.REVISE, "True is taken for a number.")
+        world = build(
+            code=[GOOD_CODE, BETTER],
+            reviews={"diff-1.json": found, "diff-2.json": STILL_OPEN},
+        )
+        ended = world.run("implement-workflow", "--all")
+        assert ended.code == 0, ended.text
+        assert "isinstance(number, bool)" in built(world, "calc/op1.py")
+        assert "F1 (high): True is taken for a number." in report(world)
+
+    def test_a_question_waits_for_a_person_and_the_work_is_kept(
+        self, build: Callable[..., World]
+    ) -> None:
+        question = "May apply() take floats?"
+        asked = verdict(Decision.DISCUSS, "It depends.", questions=(question,))
+        world = build(reviews={"diff-1.json": asked})
+        ended = world.run("implement-workflow", "--all")
+        assert "needs-discussion" in ended.stdout, ended.text
+        assert question in ended.stdout
+        assert f"- the reviewer asks: {question}" in report(world)
+        assert branches(world.repo) == {}
+        said = world.run("agentos", "answer", "IMPL-1", "--text", "No, never.")
+        assert said.code == 0, said.text
+        folder = world.repo / ".agentos/recorded/1"
+        for path in folder.iterdir():
+            path.unlink()
+        (folder / "diff-1.json").write_text(APPROVED, "utf-8")
+        ended = world.run("implement-workflow", "--all")
+        assert "1 implemented" in ended.stdout, ended.text
+
+    def test_what_can_be_put_right_is_before_a_person_is_asked(
+        self, build: Callable[..., World]
+    ) -> None:
+        true = finding(Tier.HIGH, "apply(True) returns 2; refuse it.", "calc/op1.py")
+        asked = verdict(
+            Decision.DISCUSS, "It depends.", true, questions=("Take floats?",)
+        )
+        world = build(
+            code=[GOOD_CODE, BETTER],
+            reviews={"diff-1.json": asked, "diff-2.json": RESOLVED},
+        )
+        ended = world.run("implement-workflow", "--all")
+        assert "needs-discussion" in ended.stdout, ended.text
+        assert "Take floats?" in ended.stdout
+        assert lineage(world).count("code.md") == 2
+
     def test_a_repair_that_breaks_the_code_is_dropped(
         self, build: Callable[..., World]
     ) -> None:

@@ -1,18 +1,26 @@
 """Have the reviewer read the finished change against the design.
 
-Its findings go back to the coder once; what stays open stands in the report.
+Its findings go back to the coder once; what stays open stands in the report. Its
+questions are put to a person.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
-from agentos.documents.findings import Tier
+from agentos.documents.findings import Category, Finding, Tier
 from agentos.documents.judged_text import without_log
 from agentos.documents.ledger import Ledger, LedgerEntry, Said, record_review
-from agentos.documents.verdict import verdict_json
+from agentos.documents.verdict import (
+    Decision,
+    EarlierState,
+    Verdict,
+    verdict_json,
+)
 from agentos.gateway.providers import Completion, Message
+from agentos.item import State
 from agentos.plain_data import from_data, to_data
 from agentos.proving.runners.runs import TestRun
 from agentos.workflows.drafting.showing import show_earlier
@@ -77,9 +85,8 @@ async def review_code(state: ImplementationState, context: BuildContext) -> Upda
     judgment = await ask_for_verdict(ask, looker, ledger)
     report_looks(context, "reviewer", judgment.looked)
     said = Said(judgment.answer.model, _today())
-    ledger, verdict = record_review(
-        ledger, judgment.verdict, said, snapshot, state["base"]
-    )
+    verdict = _with_reason(judgment.verdict)
+    ledger, verdict = record_review(ledger, verdict, said, snapshot, state["base"])
     claims, ledger = unreachable.settle(claims, ledger)
     to_fix = list(filter(_must_be_fixed, ledger.open))
     update: Update = {
@@ -94,17 +101,41 @@ async def review_code(state: ImplementationState, context: BuildContext) -> Upda
         say_refused(context, "coverage", unreachable.say_refused(claims))
         return {**update, "to_cover": True}
     update["proven"] = len(state["iterations"])
-    if not to_fix:
+    if verdict.decision is not Decision.APPROVED:
+        context.observe("noted", f"review of the code: {verdict.summary}")
+    if to_fix and not state.get("is_sent_back"):
+        sent_back = Iteration(**{**current, "feedback": _say(to_fix)})
+        update["to_fix"] = True
+        update["is_sent_back"] = True
+        update["iterations"] = [*earlier, sent_back]
         return update
-    context.observe("noted", f"review of the code: {verdict.summary}")
-    if state.get("is_sent_back"):
-        return update
-    sent_back = Iteration(**{**current, "feedback": _say(to_fix)})
+    return {**update, **_end_if_asked(ledger, verdict)}
+
+
+def _with_reason(verdict: Verdict) -> Verdict:
+    """Return a verdict whose summary is a finding if it gives no other reason to
+    revise.
+    """
+    still_open = [each for each in verdict.earlier if each.state is EarlierState.OPEN]
+    has_reason = verdict.findings or verdict.questions or still_open
+    if verdict.decision is not Decision.REVISE or has_reason:
+        return verdict
+    reason = Finding("summary", Tier.HIGH, Category.QUALITY, "", verdict.summary)
+    return replace(verdict, findings=(reason,))
+
+
+def _end_if_asked(ledger: Ledger, verdict: Verdict) -> Update:
+    """End the item if a person has to say whether the change is right."""
+    questions = list(ledger.questions)
+    if verdict.decision is Decision.DISCUSS and not questions:
+        questions.append(verdict.summary)
+    if not questions:
+        return {}
     return {
-        **update,
-        "to_fix": True,
-        "is_sent_back": True,
-        "iterations": [*earlier, sent_back],
+        "decision": str(State.NEEDS_DISCUSSION),
+        "message": questions[0],
+        "findings": say_open_findings(ledger),
+        "questions": questions,
     }
 
 
@@ -135,11 +166,11 @@ def code_ledger(state: ImplementationState) -> Ledger:
     return from_data(Ledger, stored) if stored else Ledger()
 
 
-def open_findings(state: ImplementationState) -> list[str]:
+def say_open_findings(ledger: Ledger) -> list[str]:
     """Return what reviews of the code found and nobody has settled, a line each."""
     return [
         f"review of the code, {entry.id} ({entry.tier}): {entry.text}"
-        for entry in code_ledger(state).open
+        for entry in ledger.open
     ]
 
 

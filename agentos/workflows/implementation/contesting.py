@@ -86,7 +86,7 @@ async def rule(state: ImplementationState, context: BuildContext) -> Update:
             return {
                 **update,
                 "decision": str(State.NEEDS_DISCUSSION),
-                "message": verdict.summary,
+                "message": questions[0],
                 "questions": questions,
             }
         case Decision.REVISE:

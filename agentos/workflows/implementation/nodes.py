@@ -19,7 +19,11 @@ from agentos.workflows.implementation import (
     rendering,
     unreachable,
 )
-from agentos.workflows.implementation.code_review import find_harm, open_findings
+from agentos.workflows.implementation.code_review import (
+    code_ledger,
+    find_harm,
+    say_open_findings,
+)
 from agentos.workflows.implementation.coding import finished
 from agentos.workflows.implementation.context import BuildContext
 from agentos.workflows.implementation.state import ImplementationState, count_attempts
@@ -91,7 +95,7 @@ async def validate(state: ImplementationState, context: BuildContext) -> Update:
     for line in warnings:
         context.observe("warned", line)
     unreached = unreachable.say_claims(unreachable.claims_of(state))
-    still_open = open_findings(state)
+    still_open = say_open_findings(code_ledger(state))
     return {
         "touched": list(touched),
         "unproven": unnoticed,

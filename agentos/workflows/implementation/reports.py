@@ -199,7 +199,7 @@ def render_implementation(state: ImplementationState, blueprint: Blueprint) -> s
         findings_title="Deviations from the design"
         if is_implemented
         else "Why it ended",
-        findings=_list(state["findings"]).rstrip() or "None.",
+        findings=_findings_list(state),
         remarks=_plan_remarks(state),
         note=_quote_note(state),
         attempts=_iteration_table(state),
@@ -243,6 +243,15 @@ def render_tests(state: ImplementationState, blueprint: Blueprint) -> str:
     if state["unproven"]:
         report += _UNPROVEN.format(unproven=_list(state["unproven"]))
     return report
+
+
+def _findings_list(state: ImplementationState) -> str:
+    """List what the item leaves: findings, and questions to a person."""
+    asked = [f"the reviewer asks: {question}" for question in state["questions"]]
+    lines = [*state["findings"], *asked]
+    if not lines:
+        return "None."
+    return _list(lines).rstrip()
 
 
 def _quote_note(state: ImplementationState) -> str:
