@@ -265,6 +265,24 @@ class TestCoverage:
         assert "test_010_stops_at_a_hundred" in built(world, "tests/test_op1.py")
 
 
+    def test_the_code_that_lacks_nothing_but_coverage_is_the_best(
+        self, build: Callable[..., World]
+    ) -> None:
+        wrong = UNREACHED.replace("return number + 1\n", "return number + 2\n")
+        right = (
+            "```python\n# Edit: calc/op1.py\n<<<<<<< SEARCH\n    return number + 2\n"
+            "=======\n    return number + 1\n>>>>>>> REPLACE\n```\n"
+        )
+        world = build(
+            tests=[GOOD_TESTS, "blocked: these lines need another machine\n"],
+            code=[wrong, right],
+        )
+        ended = world.run("implement-workflow", "--all")
+        assert "failed: blocked" in ended.stdout, ended.text
+        (left,) = world.home.glob("worktrees/*/1/calc/op1.py")
+        assert "return number + 1\n" in left.read_text("utf-8")
+
+
 UNREACHABLE = "unreachable: calc/op1.py 6-12: only another platform has such numbers\n"
 
 

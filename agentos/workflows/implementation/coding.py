@@ -288,7 +288,6 @@ async def prove_no_regression(
     if uncovered and not refusals and covers < MOST_COVERS:
         # The coder cannot raise the coverage; who writes the tests can.
         say_refused(context, "coverage", uncovered)
-        judged["run"] = {}
         update["iterations"] = [*earlier, judged]
         shortfall = proving.coverage_shortfall(
             suite, measured, context.workspace, target, named
