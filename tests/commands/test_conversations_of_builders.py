@@ -264,7 +264,6 @@ class TestCoverage:
         assert "green in 1 iteration" in ended.text
         assert "test_010_stops_at_a_hundred" in built(world, "tests/test_op1.py")
 
-
     def test_the_code_that_lacks_nothing_but_coverage_is_the_best(
         self, build: Callable[..., World]
     ) -> None:
