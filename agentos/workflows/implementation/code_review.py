@@ -60,12 +60,13 @@ async def review_code(state: ImplementationState, context: BuildContext) -> Upda
         unreachable.claims_of(state), code_ledger(state), workspace, proof
     )
     looker = context.looker(snapshot)
+    touched = workspace.changed_files(state["base"], snapshot)
     inputs = {
         "item": state["item"],
         "design": without_log(state["source"]),
         "looking": describe_looking("reviewer", looker),
         "diff": workspace.diff(state["base"], snapshot),
-        "evidence": describe_evidence(state, current, workspace),
+        "evidence": describe_evidence(state, current, workspace, touched),
         "remarks": "\n".join(state.get("plan_findings", ())),
         "earlier_findings": show_earlier(ledger, ()),
     }
