@@ -36,6 +36,10 @@ _ENDS: Mapping[str, str] = {
     State.NEEDS_REVISION: "Not begun: the test plan needs revision",
     State.NEEDS_DISCUSSION: "Not begun: the reviewer has a question",
 }
+_ENDS_WHEN_BEGUN: Mapping[str, str] = {
+    State.NEEDS_REVISION: "Not delivered: the review of the code found harm",
+    State.NEEDS_DISCUSSION: "Not delivered: the reviewer has a question",
+}
 _IMPLEMENTATION_REPORT = """\
 # {item} - Implementation report
 
@@ -174,9 +178,6 @@ def render_implementation(state: ImplementationState, blueprint: Blueprint) -> s
     """
     decision = state["decision"]
     is_implemented = decision == State.IMPLEMENTED
-    end = f"Failed: {decision}"
-    if decision in list(State):
-        end = _ENDS.get(decision, decision)
     branch = ""
     if state["commit"]:
         branch = _BRANCH.format(branch=state["branch"], commit=state["commit"])
@@ -186,7 +187,7 @@ def render_implementation(state: ImplementationState, blueprint: Blueprint) -> s
     report = _IMPLEMENTATION_REPORT.format(
         item=state["item"],
         design=blueprint.title,
-        end=end,
+        end=_say_end(state),
         message=state["message"],
         iterations=count_attempts(state["iterations"]),
         calls=state["calls"],
@@ -243,6 +244,15 @@ def render_tests(state: ImplementationState, blueprint: Blueprint) -> str:
     if state["unproven"]:
         report += _UNPROVEN.format(unproven=_list(state["unproven"]))
     return report
+
+
+def _say_end(state: ImplementationState) -> str:
+    decision = state["decision"]
+    if state["scaffolds"] and decision in _ENDS_WHEN_BEGUN:
+        return _ENDS_WHEN_BEGUN[decision]
+    if decision in list(State):
+        return _ENDS.get(decision, decision)
+    return f"Failed: {decision}"
 
 
 def _findings_list(state: ImplementationState) -> str:
