@@ -120,6 +120,7 @@ class Shop:
         reviews: Sequence[str] = (APPROVAL,),
         tests: Sequence[str] = (),
         code: Sequence[str] = (),
+        diffs: Sequence[str] = (),
     ) -> Any:
         """Run a command against scripted models."""
         answers = {
@@ -128,12 +129,13 @@ class Shop:
             "review": reviews,
             "tests": tests or [TESTS.format(number=1)],
             "code": code or [CODE.format(number=1)],
-            "diff": [CODE_APPROVAL],
+            "diff": diffs or [CODE_APPROVAL],
         }
         with serve_roles(answers) as roles:
             entries = [{"provider": "openai", "key": "scripted-1"}]
             market.write_keys(self.world, roles.url, entries)
-            ended = self.world.run(command, "--all", *MODELS, *more)
+            which = () if "--ids" in more else ("--all",)
+            ended = self.world.run(command, *which, *MODELS, *more)
         assert "Traceback" not in ended.text
         self.roles = roles
         return ended

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from agentos.documents.changes import UnreachableLines
 from agentos.proving.causes import (
     Cause,
     causes_of,
@@ -75,27 +76,6 @@ class Shortfall:
             f"{self.percent:.1f}% of the declared files' lines ran, {self.target:g}%"
             " are asked for"
         )
-
-
-@dataclass(frozen=True, slots=True)
-class UnreachableLines:
-    """Lines of a file of which it is said that no test can reach them here."""
-
-    path: str
-    first: int
-    last: int
-    reason: str
-
-    def __contains__(self, line: int) -> bool:
-        """Tell whether a line is one of them."""
-        return self.first <= line <= self.last
-
-    def __str__(self) -> str:
-        """Return it as one line."""
-        lines = f"line {self.first}"
-        if self.last > self.first:
-            lines = f"lines {self.first}-{self.last}"
-        return f"{self.path}, {lines}: {self.reason}"
 
 
 def judge_red(

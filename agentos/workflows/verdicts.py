@@ -34,6 +34,9 @@ _FIELDS = (
 AGAIN = "Your answer could not be read: {}. Give the same judgment again, as " + (
     f"{_FIELDS}. A condition of an approval is a finding."
 )
+INCOMPLETE = "Your verdict is incomplete: {}. Give it again, whole, as " + (
+    f"{_FIELDS}, kept (a list; each has scenario, kept, reason)."
+)
 SILENT = "Your verdict cannot count: {}. Give it again, whole, as " + f"{_FIELDS}."
 NOT_FOUND = (
     "These quoted lines are not in the repository: {}. Look the place up and give the"
@@ -62,16 +65,21 @@ class Judgment:
 
 
 async def ask_for_verdict(
-    ask: AskAttempt, looker: Looker | None = None, ledger: Ledger | None = None
+    ask: AskAttempt,
+    looker: Looker | None = None,
+    ledger: Ledger | None = None,
+    find_gap: Callable[[Verdict], str] | None = None,
 ) -> Judgment:
     """Return the verdict of a reviewer.
 
     An answer that cannot be read, an approval that is silent about a blocking finding,
-    and quoted lines that do not exist are sent back once each.
+    and quoted lines that do not exist are sent back once each; so is a verdict in which
+    `find_gap` finds something missing, which counts as it is the second time.
     """
     talk = Conversation()
     attempt = 1
     has_missed = False
+    has_gap = False
     while True:
         number = attempt
 
@@ -95,6 +103,11 @@ async def ask_for_verdict(
                 has_missed = True
                 reply = NOT_FOUND.format("; ".join(missing[:10]))
                 talk = _reply(talk, reply)
+                continue
+            gap = "" if find_gap is None or has_gap else find_gap(verdict)
+            if gap:
+                has_gap = True
+                talk = _reply(talk, INCOMPLETE.format(gap))
                 continue
             complaint = find_silence(ledger or Ledger(), verdict)
             if not complaint:

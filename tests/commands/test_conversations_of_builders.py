@@ -67,9 +67,9 @@ def lineage(world: World) -> list[str]:
     return [path.name.partition("-")[2] for path in sorted(folder.iterdir())]
 
 
-def report(world: World) -> str:
-    """Return the implementation report."""
-    path = world.repo / "docs/reports/1/implementation-report.md"
+def report(world: World, name: str = "implementation") -> str:
+    """Return a report."""
+    path = world.repo / f"docs/reports/1/{name}-report.md"
     return path.read_text("utf-8")
 
 
@@ -202,6 +202,23 @@ class TestContestedTests:
         assert ended.code == 0, ended.text
         assert "green in 2 iterations" in ended.text
 
+    def test_code_that_was_there_before_a_test_is_contested_is_proven(
+        self, build: Callable[..., World]
+    ) -> None:
+        ruling = verdict(
+            Decision.REVISE,
+            "The test expects 4.",
+            finding(Tier.HIGH, "2 and 1 more are 3.", "test_010_it_works"),
+        )
+        world = build(
+            tests=[WRONG_TESTS, MENDED_TESTS],
+            code=[GOOD_CODE, CONTEST],
+            reviews={"contest-1.json": ruling},
+        )
+        ended = world.run("implement-workflow", "--all")
+        assert ended.code == 0, ended.text
+        assert "green in 2 iterations" in ended.text
+
     def test_a_question_about_a_test_waits_for_a_person(
         self, build: Callable[..., World]
     ) -> None:
@@ -245,6 +262,98 @@ class TestCoverage:
         ended = world.run("implement-workflow", "--all")
         assert ended.code == 0, ended.text
         assert "green in 1 iteration" in ended.text
+        assert "test_010_stops_at_a_hundred" in built(world, "tests/test_op1.py")
+
+    def test_the_code_that_lacks_nothing_but_coverage_is_the_best(
+        self, build: Callable[..., World]
+    ) -> None:
+        wrong = UNREACHED.replace("return number + 1\n", "return number + 2\n")
+        right = (
+            "```python\n# Edit: calc/op1.py\n<<<<<<< SEARCH\n    return number + 2\n"
+            "=======\n    return number + 1\n>>>>>>> REPLACE\n```\n"
+        )
+        world = build(
+            tests=[GOOD_TESTS, "blocked: these lines need another machine\n"],
+            code=[wrong, right],
+        )
+        ended = world.run("implement-workflow", "--all")
+        assert "failed: blocked" in ended.stdout, ended.text
+        (left,) = world.home.glob("worktrees/*/1/calc/op1.py")
+        assert "return number + 1\n" in left.read_text("utf-8")
+
+
+UNREACHABLE = "unreachable: calc/op1.py 6-12: only another platform has such numbers\n"
+
+
+def rule(state: EarlierState, reason: str) -> str:
+    """Return a review that says what becomes of the lines that no test reaches."""
+    decision = Decision.REVISE
+    if state is EarlierState.RESOLVED:
+        decision = Decision.APPROVED
+    return verdict(decision, "Read.", earlier=(EarlierFinding("F1", state, reason),))
+
+
+class TestUnreachableLines:
+    """Lines count unless the reviewer accepts why no test can reach them here."""
+
+    def test_a_reason_that_is_accepted_is_reported(
+        self, build: Callable[..., World]
+    ) -> None:
+        accepted = rule(EarlierState.RESOLVED, "int is bounded there.")
+        world = build(
+            tests=[GOOD_TESTS, UNREACHABLE],
+            code=[UNREACHED],
+            reviews={"diff-1.json": accepted},
+        )
+        ended = world.run("implement-workflow", "--all")
+        assert ended.code == 0, ended.text
+        line = (
+            "- calc/op1.py, lines 9-11: no test can reach this here: only another"
+            " platform has such numbers; the reviewer accepts it: int is bounded there."
+        )
+        assert line in report(world)
+        assert line in report(world, "test")
+
+    def test_a_reason_that_is_not_accepted_needs_a_test(
+        self, build: Callable[..., World]
+    ) -> None:
+        refused = rule(EarlierState.OPEN, "apply(500) reaches them.")
+        world = build(
+            tests=[GOOD_TESTS, UNREACHABLE, COVERING],
+            code=[UNREACHED],
+            reviews={"diff-1.json": refused, "diff-2.json": APPROVED},
+        )
+        ended = world.run("implement-workflow", "--all")
+        assert ended.code == 0, ended.text
+        assert "green in 1 iteration" in ended.text
+        assert "a test can reach this: apply(500) reaches them." in ended.text
+        assert "test_010_stops_at_a_hundred" in built(world, "tests/test_op1.py")
+        assert "another platform" not in report(world)
+
+    def test_without_a_test_and_without_a_reason_that_holds_nothing_is_green(
+        self, build: Callable[..., World]
+    ) -> None:
+        again = rule(EarlierState.OPEN, "No.").replace('"F1"', '"F2"')
+        world = build(
+            tests=[GOOD_TESTS, UNREACHABLE, UNREACHABLE],
+            code=[UNREACHED, UNREACHED],
+            reviews={
+                "diff-1.json": rule(EarlierState.OPEN, "No."),
+                "diff-2.json": again,
+            },
+        )
+        ended = world.run("implement-workflow", "--all")
+        assert "failed: not-green" in ended.stdout, ended.text
+        assert "calc/op1.py: these lines never ran" in report(world)
+
+    def test_nothing_is_excused_before_anybody_asked(
+        self, build: Callable[..., World]
+    ) -> None:
+        world = build(
+            tests=[f"{GOOD_TESTS}\n{UNREACHABLE}", COVERING], code=[UNREACHED]
+        )
+        ended = world.run("implement-workflow", "--all")
+        assert ended.code == 0, ended.text
         assert "test_010_stops_at_a_hundred" in built(world, "tests/test_op1.py")
 
 
@@ -319,6 +428,55 @@ class TestReviewOfTheCode:
         assert "needs-revision" in ended.stdout, ended.text
         assert text in report(world)
         assert branches(world.repo) == {}
+
+    def test_a_reason_that_stands_in_the_summary_goes_back_too(
+        self, build: Callable[..., World]
+    ) -> None:
+        found = verdict(Decision.REVISE, "True is taken for a number.")
+        world = build(
+            code=[GOOD_CODE, BETTER],
+            reviews={"diff-1.json": found, "diff-2.json": STILL_OPEN},
+        )
+        ended = world.run("implement-workflow", "--all")
+        assert ended.code == 0, ended.text
+        assert "isinstance(number, bool)" in built(world, "calc/op1.py")
+        assert "F1 (high): True is taken for a number." in report(world)
+
+    def test_a_question_waits_for_a_person_and_the_work_is_kept(
+        self, build: Callable[..., World]
+    ) -> None:
+        question = "May apply() take floats?"
+        asked = verdict(Decision.DISCUSS, "It depends.", questions=(question,))
+        world = build(reviews={"diff-1.json": asked})
+        ended = world.run("implement-workflow", "--all")
+        assert "needs-discussion" in ended.stdout, ended.text
+        assert question in ended.stdout
+        assert f"- the reviewer asks: {question}" in report(world)
+        assert branches(world.repo) == {}
+        said = world.run("agentos", "answer", "IMPL-1", "--text", "No, never.")
+        assert said.code == 0, said.text
+        folder = world.repo / ".agentos/recorded/1"
+        for path in folder.iterdir():
+            path.unlink()
+        (folder / "diff-1.json").write_text(APPROVED, "utf-8")
+        ended = world.run("implement-workflow", "--all")
+        assert "1 implemented" in ended.stdout, ended.text
+
+    def test_what_can_be_put_right_is_before_a_person_is_asked(
+        self, build: Callable[..., World]
+    ) -> None:
+        true = finding(Tier.HIGH, "apply(True) returns 2; refuse it.", "calc/op1.py")
+        asked = verdict(
+            Decision.DISCUSS, "It depends.", true, questions=("Take floats?",)
+        )
+        world = build(
+            code=[GOOD_CODE, BETTER],
+            reviews={"diff-1.json": asked, "diff-2.json": RESOLVED},
+        )
+        ended = world.run("implement-workflow", "--all")
+        assert "needs-discussion" in ended.stdout, ended.text
+        assert "Take floats?" in ended.stdout
+        assert lineage(world).count("code.md") == 2
 
     def test_a_repair_that_breaks_the_code_is_dropped(
         self, build: Callable[..., World]

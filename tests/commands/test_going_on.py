@@ -8,6 +8,19 @@ from pathlib import Path
 
 import pytest
 
+from agentos.documents.findings import Tier
+from agentos.documents.verdict import Decision
+from tests.commands.test_conversations_of_builders import (
+    BETTER,
+    CONTEST,
+    GOOD_CODE,
+    MENDED_TESTS,
+    RESOLVED,
+    STILL_OPEN,
+    WRONG_TESTS,
+    finding,
+    verdict,
+)
 from tests.designs import (
     CODE,
     CODE_APPROVAL,
@@ -18,6 +31,7 @@ from tests.designs import (
     git,
     write_files,
 )
+from tests.plans import APPROVAL, Shop
 from tests.support import SIGINT, SIGKILL, World
 
 COMMAND = ("implement-workflow", "--ids", "1")
@@ -45,6 +59,16 @@ EDIT = """\
 ```
 """
 """Applies to the best code alone, not to the base."""
+REORDERED = """\
+```python
+# Edit: calc/op1.py
+<<<<<<< SEARCH
+    return number + 1
+=======
+    return 1 + number
+>>>>>>> REPLACE
+```
+"""
 
 
 @pytest.fixture
@@ -75,6 +99,13 @@ def record(world: World, **answers: str | None) -> None:
     for name, text in answers.items():
         if text is not None:
             (folder / f"{name.replace('_', '-')}.md").write_text(text, "utf-8")
+
+
+def judge(world: World, **verdicts: str) -> None:
+    """Add what the reviewer says of item 1: `diff_1` is `diff-1.json`."""
+    folder = world.repo / ".agentos/recorded/1"
+    for name, text in verdicts.items():
+        (folder / f"{name.replace('_', '-')}.json").write_text(text, "utf-8")
 
 
 def item_of(stdout: str) -> Mapping[str, object]:
@@ -257,6 +288,54 @@ class TestRestart:
             assert (ended.code, said in ended.stderr) == (2, True), ended.text
         wrong = halfway.run("lld-workflow", "--all", "--restart", "code")
         assert (wrong.code, "is for implement-workflow" in wrong.stderr) == (2, True)
+
+
+class TestReviewers:
+    """What a reviewer asks or finds costs no plan, no tests and no code."""
+
+    def test_an_answer_keeps_plan_tests_and_code(
+        self, shop: Callable[..., World]
+    ) -> None:
+        world = shop(Item(1, tests=[WRONG_TESTS], code=[f"{GOOD_CODE}\n{CONTEST}"]))
+        question = verdict(Decision.DISCUSS, "Both.", questions=("Is it 3 or 4?",))
+        judge(world, contest_1=question)
+        asked = world.run(*COMMAND)
+        assert "needs-discussion" in asked.stdout, asked.text
+        said = world.run("agentos", "answer", "IMPL-1", "--text", "It is 3.")
+        assert said.code == 0, said.text
+        record(world, tests_1=MENDED_TESTS, code_1=CONTEST)
+        wrong = finding(Tier.HIGH, "The person says 3.", "test_010_it_works")
+        judge(world, contest_1=verdict(Decision.REVISE, "It expects 4.", wrong))
+        ended = world.run(*COMMAND, "--json")
+        item = item_of(ended.stdout)
+        # The coder contests, the reviewer agrees, the test is mended, the change read.
+        assert (item["status"], item["calls"]) == ("implemented", 4), ended.text
+        assert "the reviewed plan, 2 tests and the best code" in ended.stderr
+
+    def test_what_the_review_found_is_there_in_the_next_run(
+        self, make_world: Callable[..., World]
+    ) -> None:
+        built = Shop(make_world(issues=0))
+        built.design_it()
+        harm = finding(Tier.BLOCKING, "It only knows the values of the tests.")
+        found = verdict(Decision.REVISE, "It is not general.", harm)
+        command = "implement-workflow"
+        built.run(
+            command,
+            plans=[APPROVAL],
+            code=[GOOD_CODE, BETTER],
+            diffs=[found, STILL_OPEN],
+        )
+        assert built.status == "needs-revision"
+        ended = built.run(
+            command, "--ids", "1", "--note", "Add.", code=[REORDERED], diffs=[RESOLVED]
+        )
+        assert built.counts == {"code": 1, "diff": 1}, ended.text
+        (code,) = built.roles.prompts("code")
+        assert "F1 (blocking): It only knows the values of the tests." in code
+        (diff,) = built.roles.prompts("diff")
+        assert "F1 (blocking): It only knows the values of the tests." in diff
+        assert built.status == "implemented"
 
 
 class TestNote:

@@ -5,11 +5,14 @@ design is revised in its own ledger and lineage, and built.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from agentos.documents.findings import Tier
+from agentos.documents.verdict import parse_verdict, verdict_json
+from agentos.documents.verdict.model import KeptScenario
 from agentos.item import Item as WorkItem
 from agentos.kinds import Kind
 from agentos.state import locks
@@ -388,6 +391,22 @@ def test_the_reviewer_of_a_plan_looks_at_what_the_item_is_built_on(shop: Shop) -
     assert "1 implemented" in ended.stdout, ended.text
     assert "Looked: reviewer: read calc/__init__.py 1-9" in ended.text
     assert shop.counts["plan"] == 2
+
+
+def test_the_reviewer_of_a_plan_is_asked_what_is_kept(shop: Shop) -> None:
+    path = shop.world.repo / DESIGN
+    text = path.read_text("utf-8")
+    path.write_text(text.replace("Try 1", "Unchanged numbers"), "utf-8")
+    assert shop.world.run("agentos", "approve", "LLD-1").code == 0
+    new = KeptScenario("10", kept=False, reason="They are skipped.")
+    decided = verdict_json(replace(parse_verdict(APPROVAL), kept=(new,)))
+    ended = shop.run("implement-workflow", plans=[APPROVAL, decided])
+    assert "1 implemented" in ended.stdout, ended.text
+    first, second = shop.roles.prompts("plan")
+    assert "- 010: Unchanged numbers\n" in first
+    assert "`kept` does not say whether these scenarios" in second
+    report = shop.world.repo / "docs/reports/1/test-report.md"
+    assert "What must not change" not in report.read_text("utf-8")
 
 
 def test_a_finding_without_the_line_that_it_quotes_sends_no_plan_back(

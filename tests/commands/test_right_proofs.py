@@ -170,7 +170,7 @@ def build(make_world: Callable[..., World]) -> Callable[..., World]:
     def make(
         *,
         second: str = "Sums without the option are unchanged.",
-        kept: tuple[KeptScenario, ...] = (),
+        kept: tuple[KeptScenario, ...] = CONFIRMED,
         tests: str = TESTS,
         code: str = CODE,
         base: Mapping[str, str] | None = None,
@@ -225,7 +225,7 @@ def test_correct_work_on_a_package_with_a_command_passes_at_the_first_try(
         ("test_030_the_readme_names_it", "030", "failed", "proven"),
     ):
         assert row.format(name, *cells) in told, told
-    assert "020: the design says so" in told
+    assert "020: the reviewer of the test plan says so" in told
     assert (
         "These failed before the change and still do:\n\n- `tests/test_cli.py" in told
     )
@@ -262,6 +262,15 @@ def test_the_reviewer_of_the_plan_decides_what_is_kept(
         assert "020: the reviewer of the test plan says so" in report(world, "test")
     else:
         assert "passes before anything is built" in said(world), said(world)
+
+
+def test_words_of_the_design_excuse_no_requirement(
+    build: Callable[..., World],
+) -> None:
+    world = build(second="Unchanged prices are summed up.", kept=())
+    told = said(world)
+    assert "no usable tests in 3 attempts: R2: none of its tests fails" in told, told
+    assert "neither the reviewer of the test plan nor the Type of its" in told
 
 
 def test_a_test_that_fails_for_an_old_cause_is_not_red(

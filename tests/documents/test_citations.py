@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentos.documents.lld import parse_lld
-from agentos.documents.lld.citations import KnownIds, find_named, read_cited
+from agentos.documents.lld.citations import KnownIds, find_named, read_cited, split_id
 
 KNOWN = KnownIds(["R1", "R2", "R3", "R4"])
 
@@ -79,6 +79,31 @@ def test_a_cell_of_citations_is_read(cell: str, expected: str) -> None:
 )
 def test_a_citation_in_other_words_is_read(text: str, expected: str) -> None:
     assert sorted(find_named(text, KNOWN)) == expected.split()
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        ("R2: `apply` adds 1", ("R2", "`apply` adds 1")),
+        ("**R2**: `apply` adds 1", ("R2", "`apply` adds 1")),
+        ("**R2:** `apply` adds 1", ("R2", "`apply` adds 1")),
+        ("**R2**:`apply` adds 1", ("R2", "`apply` adds 1")),
+        ("`R2`: `apply` adds 1", ("R2", "`apply` adds 1")),
+        ("[R2] `apply` adds 1", ("R2", "`apply` adds 1")),
+        ("**R2** `apply` adds 1", ("R2", "`apply` adds 1")),
+        ("R2 - *all* of it", ("R2", "*all* of it")),
+        ("R2: -5 is refused", ("R2", "-5 is refused")),
+        ("R2 \u2014 .gitignore is read", ("R2", ".gitignore is read")),
+        ("** R2 **: text", ("R2", "text")),
+        ("**`R2`:** text", ("R2", "text")),
+        ("(REQ-2) text", ("R2", "text")),
+        ("REQ-2. text", ("R2", "text")),
+        ("R2", ("", "R2")),
+        ("text", ("", "text")),
+    ],
+)
+def test_an_item_is_split_from_its_own_id(item: str, expected: tuple[str, str]) -> None:
+    assert split_id(item) == expected
 
 
 def test_another_numbering_is_found_by_its_number() -> None:

@@ -18,6 +18,7 @@ from agentos.documents.changes.model import (
     Kept,
     Problem,
     UnnamedBlock,
+    UnreachableLines,
     WholeFile,
 )
 from agentos.documents.changes.parse import parse_changes
@@ -46,6 +47,7 @@ __all__ = [
     "Problem",
     "Refusal",
     "UnnamedBlock",
+    "UnreachableLines",
     "WholeFile",
     "apply_changes",
     "apply_edits",

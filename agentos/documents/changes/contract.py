@@ -23,6 +23,7 @@ OUTSIDE = "Lines that are no text of a file stand outside all fences"
 BLOCKED = "`blocked: REASON`"
 CONTEST = "`contest: TEST_NAME: REASON`"
 KEPT = "`kept: 030, 040: REASON`"
+UNREACHABLE = "`unreachable: PATH 12-14: REASON`"
 
 TESTS = "tests"
 CODE = "code"
@@ -119,6 +120,14 @@ def clauses(role: str) -> Iterator[Clause]:
             f" the code. A line {KEPT} beside your blocks names these scenarios. The"
             " reviewer decides.",
             "kept: 030, 040: the total of a full cart stays as it is\n",
+        )
+        yield Clause(
+            "unreachable",
+            "If you are told of lines that no test runs, and no test can reach some of"
+            f" them here (another platform, a race), a line {UNREACHABLE} says so, one"
+            " for each place. The reviewer of the change decides; what does not convince"
+            " needs a test.",
+            "unreachable: shop/lock.py 12-14, 20: only Windows lacks `fcntl`\n",
         )
     yield Clause(
         "statements",

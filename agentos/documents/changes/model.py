@@ -112,6 +112,28 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
+class UnreachableLines:
+    """Lines of a file of which it is said that no test can reach them here."""
+
+    path: str
+    first: int
+    last: int
+    reason: str
+    line: int = field(default=0, compare=False)
+
+    def __contains__(self, line: int) -> bool:
+        """Tell whether a line is one of them."""
+        return self.first <= line <= self.last
+
+    def __str__(self) -> str:
+        """Return it as one line."""
+        lines = f"line {self.first}"
+        if self.last > self.first:
+            lines = f"lines {self.first}-{self.last}"
+        return f"{self.path}, {lines}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
 class Changes:
     """The changes of an answer in order, its problems, and its unnamed blocks."""
 
@@ -122,3 +144,4 @@ class Changes:
     """Why the work cannot go on, empty if it can."""
     contested: tuple[Contest, ...] = ()
     kept: tuple[Kept, ...] = ()
+    unreachable: tuple[UnreachableLines, ...] = ()

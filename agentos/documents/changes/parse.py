@@ -164,6 +164,7 @@ def parse_changes(text: str, expected: Collection[str] = ()) -> Changes:
         blocked=statements.blocked,
         contested=tuple(statements.contested),
         kept=tuple(statements.kept),
+        unreachable=tuple(statements.unreachable),
     )
 
 

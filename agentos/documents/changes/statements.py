@@ -1,5 +1,5 @@
 """Read what an answer says outside its blocks: that its writer is blocked, that a test is
-wrong, that scenarios are about behavior that exists.
+wrong, that scenarios are about behavior that exists, that no test can reach some lines.
 
 A statement is a line of its own, in a list or in bold if the model likes, and its reason
 goes on until the next blank line. What is quoted or in a fence is no statement.
@@ -11,23 +11,32 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from agentos.documents.changes.contract import BLOCKED, CONTEST, KEPT
-from agentos.documents.changes.model import Contest, Kept, Problem, Rows, problem_at
+from agentos.documents.changes.contract import BLOCKED, CONTEST, KEPT, UNREACHABLE
+from agentos.documents.changes.model import (
+    Contest,
+    Kept,
+    Problem,
+    Rows,
+    UnreachableLines,
+    problem_at,
+)
 
-WORDS = ("blocked", "contest", "kept")
+WORDS = ("blocked", "contest", "kept", "unreachable")
 _MAX_ROW = 4_000
 _MAX_REASON = 2_000
 _MAX_ROWS = 40
 _MAX_STATEMENTS = 500
 _LIST = re.compile(r"(?:[-*+]|\d{1,3}[.)]|#{1,6})[ \t]++")
 _STATEMENT = re.compile(
-    r"[*_`]{0,3}(blocked|contest(?:ed)?|kept)[*_`]{0,3}[ \t]*:[*_`]{0,3}(.*)",
+    r"[*_`]{0,3}(blocked|contest(?:ed)?|kept|unreachable)[*_`]{0,3}[ \t]*:[*_`]{0,3}(.*)",
     re.IGNORECASE | re.DOTALL,
 )
 _MAX_NAMES = 100
 _DASHES = frozenset({"-", "\u2013", "\u2014"})
 _JOINERS = frozenset({"and", "&"})
 _ID = re.compile(r"[A-Z]{0,4}-?\d[\w.]*", re.IGNORECASE)
+_PLACE = re.compile(r"`?([^\s`,:]{1,500})`?(?:[:,][ ]?|[ ])(?:lines? )?(?=[0-9])")
+_RANGE = re.compile(r"([0-9]{1,7})(?:[-\u2013]([0-9]{1,7}))?")
 _NOTHING = frozenset(
     {"", "no", "none", "nothing", "n/a", "na", "false", "not blocked", "reason", "-"}
 )
@@ -41,6 +50,7 @@ class Statements:
     contested: list[Contest]
     kept: list[Kept]
     problems: list[Problem]
+    unreachable: list[UnreachableLines]
 
 
 def read_statements(
@@ -49,7 +59,7 @@ def read_statements(
     covered: bytes | bytearray,
 ) -> Statements:
     """Return the statements in the rows that are in no block."""
-    found = Statements("", [], [], [])
+    found = Statements("", [], [], [], [])
     reasons = []
     count = 0
     for number in candidates:
@@ -70,6 +80,8 @@ def read_statements(
                 reasons.append(rest)
         elif word == "kept":
             _add_kept(found, rest, line)
+        elif word == "unreachable":
+            _add_unreachable(found, rest, line)
         else:
             _add_contest(found, rest, line)
     found.blocked = "; ".join(reasons)[:_MAX_REASON]
@@ -157,6 +169,43 @@ def _split_ids(rest: str) -> tuple[list[str], str]:
         if word.rstrip("`*").endswith(":"):
             break
     return ids, rest.strip(" *`")
+
+
+def _add_unreachable(found: Statements, rest: str, line: int) -> None:
+    place = _PLACE.match(rest)
+    if place is None:
+        # A sentence, such as "Unreachable: nothing".
+        return
+    path = place[1]
+    ranges, reason = _split_ranges(rest[place.end() :])
+    if _is_missing(reason):
+        text = f"says nothing about why no test reaches {path}; write {UNREACHABLE}."
+        found.problems.append(problem_at(line, text))
+        return
+    for first, last in ranges:
+        lines = UnreachableLines(path, first, last, reason, line)
+        found.unreachable.append(lines)
+
+
+def _split_ranges(rest: str) -> tuple[list[tuple[int, int]], str]:
+    """Split the numbers of lines from the reason."""
+    ranges: list[tuple[int, int]] = []
+    while rest:
+        word, _, after = rest.partition(" ")
+        numbers = _RANGE.fullmatch(word.strip("`*,:"))
+        if numbers is not None:
+            first = int(numbers[1])
+            last = int(numbers[2] or first)
+            ranges.append((first, last))
+        elif word in _DASHES:
+            rest = after
+            break
+        elif word not in _JOINERS:
+            break
+        rest = after
+        if word.rstrip("`*").endswith(":"):
+            break
+    return ranges, rest.strip()
 
 
 def _add_contest(found: Statements, rest: str, line: int) -> None:

@@ -25,6 +25,8 @@ _OWN_ID = re.compile(
     r"[*`\[( ]*([A-Za-z]+[-_ ]*[0-9]{1,7})"
     r"(?=[*`)\]]|[:.\-—\u2013]| [*`)\] ]*[:.\-—\u2013])"
 )
+_SIGNS = ":.-—\u2013"
+_CLOSING = re.compile(r"[*`)\]]*(?: [*`)\] ]*(?=[:.\-—\u2013]))?")
 _NAMED = re.compile(
     rf"(?<![^\W_])(?P<prefix>{_WORDS})[-_ .:#]{{0,3}}(?P<number>\d{{1,7}})(?![^\W_]|\.\d)",
     re.IGNORECASE,
@@ -111,9 +113,19 @@ def split_id(text: str) -> tuple[str, str]:
     own = requirement_id(written)
     if not own:
         return "", text
-    after = text[found.end() :]
-    after = after.lstrip("*`)] ")
-    after = after.lstrip(":-.—\u2013*` ")
+    opening, after = text.split(written, 1)
+    closed = ""
+    closing = _CLOSING.match(after)
+    if closing:
+        closed = closing[0]
+    after = after.removeprefix(closed)
+    after = after.lstrip(_SIGNS)
+    for mark in ("*", "`"):
+        # As in `**R1:** text`; a mark that is closed already begins the text.
+        is_open = mark in opening
+        if is_open and mark not in closed:
+            after = after.lstrip(" ")
+            after = after.lstrip(mark)
     return own, after.strip()
 
 

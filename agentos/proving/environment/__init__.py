@@ -7,7 +7,7 @@ from __future__ import annotations
 from agentos.proving.environment.building import Builder, Built
 from agentos.proving.environment.generated import generated_files
 from agentos.proving.environment.metadata import describe_project, nearest_tag
-from agentos.proving.environment.needs import TOOLS, Needs, read_needs
+from agentos.proving.environment.needs import TOOLS, Needs, optional_modules, read_needs
 from agentos.proving.environment.opening import Environment, open_environment
 from agentos.proving.environment.origins import has_untrusted_needs
 from agentos.proving.environment.project import install_project
@@ -24,5 +24,6 @@ __all__ = [
     "install_project",
     "nearest_tag",
     "open_environment",
+    "optional_modules",
     "read_needs",
 ]

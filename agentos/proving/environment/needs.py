@@ -222,6 +222,16 @@ def _declared_lines(
     return wanted, (*declared.sources, "tox.ini", *named.files)
 
 
+def optional_modules(folder: Path) -> list[str]:
+    """Return the modules of the packages that a project declares in its extras and
+    groups, as far as they are called alike.
+    """
+    names: list[str] = []
+    for lines in read_declared(folder).groups.values():
+        names += map(requirement_name, lines)
+    return [name.replace("-", "_") for name in names if name]
+
+
 def _test_groups(declared: Declared) -> list[str]:
     groups = list(filter(declared.groups.get, _TEST_GROUPS))
     return groups or list(filter(declared.groups.get, _DEV_GROUPS))

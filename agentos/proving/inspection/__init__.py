@@ -5,7 +5,7 @@ nothing and code that is missing. Begin with `tests.py` and `sources.py`.
 from __future__ import annotations
 
 from agentos.proving.inspection.changed_tests import weakened
-from agentos.proving.inspection.marks import conditions
+from agentos.proving.inspection.marks import condition_of_import, conditions
 from agentos.proving.inspection.parsing import SourceProblem
 from agentos.proving.inspection.skeletons import skeletons
 from agentos.proving.inspection.sources import SourceReport, inspect_source
@@ -25,6 +25,7 @@ __all__ = [
     "SourceProblem",
     "SourceReport",
     "TestInventory",
+    "condition_of_import",
     "conditions",
     "extends_pytest",
     "inspect_source",

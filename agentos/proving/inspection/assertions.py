@@ -201,7 +201,11 @@ def _of_comparison(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> str:
             return _of_membership(left, several)
     if not isinstance(operator, ast.Eq | ast.Is | ast.LtE | ast.GtE):
         return ""
-    # Two calls can return different objects, and that can be what is promised.
+    # Whether an object is ordered can be what is built, and so can it be that two calls
+    # return different objects.
+    match left, operator:
+        case ast.Name(), (ast.LtE() | ast.GtE()):
+            return ""
     if isinstance(operator, ast.Is) and _has_call(left):
         return ""
     return _of_equals(left, right)
@@ -221,7 +225,10 @@ def _of_equals(left: ast.expr, right: ast.expr) -> str:
 
 
 def _makes_object(node: ast.expr) -> bool:
-    """Tell whether an expression calls what is named like a class."""
+    """Tell whether an expression calls what is named like a class, or hashes that."""
+    match node:
+        case ast.Call(func=ast.Name(id="hash"), args=[hashed]):
+            node = hashed
     if not isinstance(node, ast.Call):
         return False
     name = last_name(node.func)
@@ -250,8 +257,11 @@ def _is_length(node: ast.expr) -> bool:
 
 
 def _has_call(node: ast.expr) -> bool:
-    calls = (ast.Call, ast.Await)
-    return any(isinstance(part, calls) for part in ast.walk(node))
+    for part in ast.walk(node):
+        match part:
+            case ast.Call() | ast.Await():
+                return True
+    return False
 
 
 def compares_copies(test: ast.expr, assigned: Sequence[tuple[str, ast.expr]]) -> str:

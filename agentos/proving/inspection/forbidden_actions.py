@@ -15,6 +15,8 @@ from agentos.proving.inspection.parsing import (
     keyword_value,
     last_name,
     literal_text,
+    nodes_of,
+    own_nodes,
     without_call,
 )
 
@@ -48,7 +50,10 @@ _UNITTEST_MARKS = frozenset(
     }
 )
 _UNITTEST_MARK_NAMES = frozenset(mark.partition(".")[2] for mark in _UNITTEST_MARKS)
-_EXITS = frozenset({"sys.exit", "os._exit", "os.abort", "exit", "quit", "pytest.exit"})
+_RAISED_EXITS = frozenset({"sys.exit", "exit", "quit"})
+"""Exits that a caller can expect, so a stand-in for a program may have them."""
+_EXITS = _RAISED_EXITS | {"os._exit", "os.abort", "pytest.exit"}
+_RUN_BY_PYTEST = ("test", "pytest_", "setup", "teardown")
 _BROAD = frozenset(
     {"Exception", "BaseException", "AssertionError", "builtins.Exception"}
 )
@@ -67,6 +72,8 @@ _ELSEWHERE = frozenset({"chdir", "isolated_filesystem", "makepyfile", "runpytest
 _OWN_PROCESS = frozenset({"os.getpid", "os.getppid", "os.getpgrp", "os.getpgid"})
 _CHECK_PREFIXES = ("assert", "check_", "verify_", "expect_")
 _HOMES = frozenset({"Path.home", "pathlib.Path.home", "os.path.expanduser"})
+_HOME_NAMES = frozenset({"HOME", "USERPROFILE", "home", "expanduser"})
+_PATCHES = frozenset({"setenv", "setitem", "setattr", "dict", "object", "patch"})
 
 
 def forbidden_actions(module: ast.Module, known: Names = frozenset()) -> Problems:
@@ -74,7 +81,8 @@ def forbidden_actions(module: ast.Module, known: Names = frozenset()) -> Problem
     conditions under which tests of the repository are skipped already.
     """
     is_elsewhere = goes_elsewhere(module)
-    allowed = allowed_marks(module, known)
+    has_own_home = _has_own_home(module)
+    allowed = allowed_marks(module, known) | _exits_of_fakes(module)
     for node in ast.walk(module):
         if node in allowed:
             continue
@@ -84,7 +92,7 @@ def forbidden_actions(module: ast.Module, known: Names = frozenset()) -> Problem
             case ast.Attribute():
                 yield from _of_mark(node)
             case ast.Call():
-                yield from _of_call(node, is_elsewhere)
+                yield from _of_call(node, is_elsewhere, has_own_home)
             case ast.Try():
                 yield from _of_try(node)
             case ast.With() | ast.AsyncWith():
@@ -105,6 +113,38 @@ def goes_elsewhere(module: ast.Module) -> bool:
         if isinstance(node, ast.expr) and last_name(node) in _ELSEWHERE:
             return True
     return False
+
+
+def _has_own_home(module: ast.Module) -> bool:
+    """Tell whether tests put another folder in place of the home."""
+    for call in nodes_of(module, ast.Call):
+        if last_name(call.func) not in _PATCHES:
+            continue
+        for part in nodes_of(call, ast.Constant):
+            name = str(part.value).rpartition(".")[2]
+            if name in _HOME_NAMES:
+                return True
+    return False
+
+
+def _exits_of_fakes(module: ast.Module) -> set[ast.expr]:
+    """Return the exits in functions that pytest does not run itself: stand-ins for what
+    the code under test calls.
+    """
+    exits = set()
+    for scope in ast.walk(module):
+        match scope:
+            case ast.Lambda():
+                pass
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                if name.startswith(_RUN_BY_PYTEST):
+                    continue
+            case _:
+                continue
+        for node in own_nodes(scope):
+            if isinstance(node, ast.Call) and dotted(node.func) in _RAISED_EXITS:
+                exits.add(node.func)
+    return exits
 
 
 def holds_check(statements: list[ast.stmt]) -> bool:
@@ -145,7 +185,7 @@ def _of_mark(node: ast.Attribute) -> Problems:
         )
 
 
-def _of_call(node: ast.Call, is_elsewhere: bool) -> Problems:
+def _of_call(node: ast.Call, is_elsewhere: bool, has_own_home: bool) -> Problems:
     name = dotted(node.func)
     reason = ""
     if name in _SKIPPING:
@@ -154,16 +194,18 @@ def _of_call(node: ast.Call, is_elsewhere: bool) -> Problems:
         reason = f"`{name}` can end the test run; remove it"
     else:
         path = _written_path(node, name)
-        if path and not _may_write(path, is_elsewhere):
+        if path and not _may_write(path, is_elsewhere, has_own_home):
             reason = f"writes to {path[:60]!r}; write below the fixture `tmp_path`"
     if reason:
         yield SourceProblem(node.lineno, reason)
 
 
-def _may_write(path: str, is_elsewhere: bool) -> bool:
+def _may_write(path: str, is_elsewhere: bool, has_own_home: bool) -> bool:
     if path.startswith(("/tmp/", "/dev/null")):
         return True
-    return is_elsewhere and not path.startswith(("/", "~"))
+    if path.startswith("~"):
+        return has_own_home
+    return is_elsewhere and not path.startswith("/")
 
 
 def _kills_itself(node: ast.Call, name: str) -> bool:

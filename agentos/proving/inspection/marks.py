@@ -1,7 +1,8 @@
 """Tell which marks may keep a test from running somewhere else.
 
 A mark says where a test can run. One that a repository uses already, or one about the
-platform, is fine as long as the test runs here, which the proof by running it shows.
+platform or an optional dependency that is declared, is fine as long as the test runs
+here, which the proof by running it shows.
 """
 
 from __future__ import annotations
@@ -32,6 +33,12 @@ def conditions(text: str | None) -> Names:
     if module is None:
         return frozenset()
     return frozenset(_conditions(module))
+
+
+def condition_of_import(module: str) -> str:
+    """Return the condition under which a test is skipped without a module."""
+    name = ast.Constant(module)
+    return f"importorskip({ast.dump(name)})"
 
 
 def _conditions(module: ast.Module) -> Iterator[str]:

@@ -22,6 +22,7 @@ from agentos.proving.inspection.parsing import (
     parse_python,
 )
 from agentos.proving.inspection.stubs import stubs
+from agentos.proving.inspection.surroundings import surroundings
 from agentos.proving.inspection.tampering import runner_uses, tampering
 
 IGNORE_ALLOWANCE = 3
@@ -212,6 +213,7 @@ def _lines_with(kind: str, text: str) -> list[int]:
 
 
 def _remarks(module: ast.Module) -> Problems:
+    yield from surroundings(module)
     for node in ast.walk(module):
         match node:
             case ast.Call(func=function, args=[first, *_]):

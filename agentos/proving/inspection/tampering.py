@@ -85,7 +85,7 @@ def _findings(
     module: ast.Module, is_nested: bool = False
 ) -> Iterator[tuple[SourceProblem, bool]]:
     """Yield the problems of a module, and whether each is a use of the test runner."""
-    origins = _origins(module)
+    origins = read_origins(module)
     for node in ast.walk(module):
         line = getattr(node, "lineno", 1)
         for name in _modules_named(node, origins):
@@ -137,10 +137,10 @@ def _accessed(node: ast.AST, origins: Origins) -> str:
         case ast.ImportFrom(module=module, names=aliases, level=0):
             names += [f"{module}.{alias.name}" for alias in aliases]
         case ast.Attribute():
-            names.append(_origin(node, origins))
+            names.append(full_name(node, origins))
         case ast.Call(func=ast.Name(id="getattr"), args=[value, attribute, *_]):
-            owner = _origin(value, origins)
-            names.append(f"{owner}.{_literal(attribute)}")
+            owner = full_name(value, origins)
+            names.append(f"{owner}.{composed_text(attribute)}")
     for name in names:
         if name in _JUDGES:
             return name
@@ -156,18 +156,18 @@ def _modules_named(node: ast.AST, origins: Origins) -> Iterator[str]:
         case ast.ImportFrom(module=str(name), level=0):
             yield name
         case ast.Call(func=function, args=[first, *_]):
-            called = _origin(function, origins)
+            called = full_name(function, origins)
             if called.rpartition(".")[2] in _IMPORTERS:
-                yield _literal(first).replace(":", ".")
+                yield composed_text(first).replace(":", ".")
             elif _is_method_of_modules(function, origins):
-                yield _literal(first)
+                yield composed_text(first)
         case ast.Subscript(value=value, slice=key):
             if _is_modules(value, origins):
-                yield _literal(key)
+                yield composed_text(key)
 
 
 def _is_modules(node: ast.expr, origins: Origins) -> bool:
-    return _origin(node, origins) == "sys.modules"
+    return full_name(node, origins) == "sys.modules"
 
 
 def _is_method_of_modules(node: ast.expr, origins: Origins) -> bool:
@@ -178,12 +178,12 @@ def _executed(node: ast.AST, origins: Origins) -> str:
     """Return the literal text that a call runs as code."""
     match node:
         case ast.Call(func=function, args=[first, *_]):
-            if _origin(function, origins) in _EXECUTORS:
-                return _literal(first)
+            if full_name(function, origins) in _EXECUTORS:
+                return composed_text(first)
     return ""
 
 
-def _origins(module: ast.Module) -> Origins:
+def read_origins(module: ast.Module) -> Origins:
     found: Origins = {}
     for node in ast.walk(module):
         match node:
@@ -198,14 +198,14 @@ def _origins(module: ast.Module) -> Origins:
     return found
 
 
-def _origin(node: ast.expr, origins: Origins) -> str:
+def full_name(node: ast.expr, origins: Origins) -> str:
     """Return the full name behind an expression."""
     first, dot, rest = dotted(node).partition(".")
     first = origins.get(first, first)
     return f"{first}{dot}{rest}"
 
 
-def _literal(node: ast.expr) -> str:
+def composed_text(node: ast.expr) -> str:
     """Return the text of a literal, also of one that is composed with `+`; empty for
     anything else.
     """

@@ -15,6 +15,7 @@ from agentos.documents.changes import (
     Changes,
     Contest,
     Kept,
+    UnreachableLines,
     apply_changes,
     is_pytest_module,
     judge,
@@ -79,6 +80,8 @@ class AcceptedChanges:
     """The changes that were made, so that none is made twice."""
     kept: tuple[Kept, ...] = ()
     """The scenarios that the test writer says are about behavior that exists."""
+    unreachable: tuple[UnreachableLines, ...] = ()
+    """The lines that the test writer says no test can reach here."""
 
     @property
     def has_changes(self) -> bool:
@@ -104,6 +107,7 @@ class AcceptedChanges:
         self.contested += later.contested
         self.made += later.made
         self.kept += later.kept
+        self.unreachable += later.unreachable
         self.slips = later.slips
         self.blocked = later.blocked
 
@@ -278,6 +282,7 @@ def _accept(
         blocked=parsed.blocked,
         contested=parsed.contested,
         kept=parsed.kept,
+        unreachable=parsed.unreachable,
     )
     if parsed.blocked and parsed.changes:
         accepted.blocked = ""
@@ -353,4 +358,4 @@ def _says_nothing(parsed: Changes) -> bool:
         return False
     if parsed.blocked or parsed.contested:
         return False
-    return not parsed.kept
+    return not (parsed.kept or parsed.unreachable)

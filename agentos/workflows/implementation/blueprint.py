@@ -142,13 +142,13 @@ def read_blueprint(text: str, item: str, *, is_draft: bool = False) -> Blueprint
             "section 2.1 declares no file to build; add the table of changed files and"
             " have it reviewed"
         )
-    scenarios: list[str] = []
+    tested = []
     for scenario in lld.scenarios:
         kind = scenario.type.casefold()
         if "manual" in kind or "live" in kind:
             continue
-        scenarios.append(plain_id(scenario.id))
-    if not scenarios:
+        tested.append(scenario)
+    if not tested:
         raise BadInput(
             "section 10.1 has no scenario that a test could run; add some and have the"
             " design reviewed"
@@ -166,8 +166,8 @@ def read_blueprint(text: str, item: str, *, is_draft: bool = False) -> Blueprint
     return Blueprint(
         title=lld.title,
         declared=declared,
-        scenarios=tuple(dict.fromkeys(scenarios)),
-        kept=read_kept(lld.requirements, lld.scenarios),
+        scenarios=tuple(dict.fromkeys(plain_id(scenario.id) for scenario in tested)),
+        kept=read_kept(lld.requirements, tested),
         subjects=_read_subjects(declared, lld.scenarios),
         requirements=requirements,
         covered_by=covered_by,

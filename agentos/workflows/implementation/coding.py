@@ -12,6 +12,7 @@ from agentos.repository.look import Looker
 from agentos.workflows.engine.steps import Update
 from agentos.workflows.implementation import (
     accepting,
+    code_review,
     proving,
     rendering,
     talk,
@@ -66,7 +67,12 @@ The code is written, and all tests pass with it. {lines}
 Add tests for what the design asks of these lines, by the names of the scenarios that
 they belong to, and leave the other tests as they are. You may look at the code as it is
 now. For lines that no test can reach here (another platform, a race) write instead, for
-the reviewer, a line `{form}` for each."""
+the reviewer, a line {form} for each.{refused}"""
+_NOT_ACCEPTED = """
+
+The reviewer does not accept what was said of these lines:
+
+{lines}"""
 UNCHANGED = "the answer changes nothing, so nothing can turn out differently"
 
 
@@ -152,6 +158,9 @@ def _begin(
     """Return what the conversation about the code begins with."""
     workspace = context.workspace
     blueprint = context.blueprint
+    feedback = proving.feedback_for_next(state["iterations"], state["before"])
+    if not feedback:
+        feedback = code_review.say_open(state)
     return {
         "item": state["item"],
         "design": without_log(state["source"]),
@@ -162,7 +171,7 @@ def _begin(
         "remarks": "\n".join(state.get("plan_findings", ())),
         "tests": rendering.show_new_tests(workspace, state["scaffolds"][-1]["tests"]),
         "files": rendering.show_changed(workspace, blueprint.sources),
-        "feedback": proving.feedback_for_next(state["iterations"], state["before"]),
+        "feedback": feedback,
         "note": rendering.show_note(state),
         "answering": contract.answering(contract.CODE),
     }
@@ -269,17 +278,16 @@ async def prove_no_regression(
     before = state["before"] or proving.as_state(await context.workspace.test_base())
     refusals = proving.refuse_regression(suite, before, context.blueprint)
     target = context.config.coverage_target
-    named = unreachable.named_in(state)
+    named = unreachable.counted(unreachable.claims_of(state), context.workspace)
     uncovered = proving.refuse_coverage(
         suite, measured, context.workspace, target, named
     )
     covers = state.get("covers", 0)
     judged = Iteration(**{**current, "suite": proving.as_state(suite)})
-    update: Update = {"before": before}
+    update: Update = {"before": before, "to_cover": False}
     if uncovered and not refusals and covers < MOST_COVERS:
         # The coder cannot raise the coverage; who writes the tests can.
         say_refused(context, "coverage", uncovered)
-        judged["run"] = {}
         update["iterations"] = [*earlier, judged]
         shortfall = proving.coverage_shortfall(
             suite, measured, context.workspace, target, named
@@ -287,8 +295,12 @@ async def prove_no_regression(
         shown = _list(uncovered)
         if shortfall is not None:
             shown = proving.show_shortfall(shortfall, context.workspace)
+            missed = unreachable.find_missed(shortfall.missing, context.workspace)
+            update["missed"] = unreachable.as_data(missed)
         lines = enclose("lines", shown)
-        update["to_mend"] = _COVER.format(lines=lines, form=unreachable.HOW_TO_SAY)
+        update["to_mend"] = _COVER.format(
+            lines=lines, form=contract.UNREACHABLE, refused=_say_refused(state)
+        )
         update["covers"] = covers + 1
         update["mends"] = state.get("mends", 0) + 1
         return update
@@ -297,6 +309,13 @@ async def prove_no_regression(
     judged["feedback"] = proving.test_feedback(suite, refusals, before)
     update["iterations"] = [*earlier, judged]
     return {**update, **_end_if_refused(state, context, judged)}
+
+
+def _say_refused(state: ImplementationState) -> str:
+    lines = unreachable.say_refused(unreachable.claims_of(state))
+    if not lines:
+        return ""
+    return _NOT_ACCEPTED.format(lines=enclose("verdict", _list(lines)))
 
 
 def _list(lines: Sequence[str]) -> str:

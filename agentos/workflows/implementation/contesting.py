@@ -86,7 +86,7 @@ async def rule(state: ImplementationState, context: BuildContext) -> Update:
             return {
                 **update,
                 "decision": str(State.NEEDS_DISCUSSION),
-                "message": verdict.summary,
+                "message": questions[0],
                 "questions": questions,
             }
         case Decision.REVISE:
@@ -95,6 +95,7 @@ async def rule(state: ImplementationState, context: BuildContext) -> Update:
             return {
                 **update,
                 "to_mend": text,
+                "missed": [],
                 "mends": state.get("mends", 0) + 1,
                 "iterations": [*earlier, settled],
             }

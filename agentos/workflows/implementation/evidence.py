@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from agentos.documents.changes import is_test
+from agentos.proving.inspection import inspect_source
 from agentos.proving.judging import name_lines
 from agentos.proving.runners.runs import TestOutcome, TestRun
 from agentos.state.wording import count
 from agentos.workflows.implementation import proving
 from agentos.workflows.implementation.rendering import Reader
 from agentos.workflows.implementation.state import ImplementationState, Iteration
-from agentos.workflows.implementation.unreachable import named_in
+from agentos.workflows.implementation.unreachable import claims_of, say_claims
 
 _MOST_NAMED = 30
+_NOTICED = (
+    "What a rule noticed in the code. Honest code may do it too; look whether it is"
+    " asked for, and whether the code behaves otherwise where it is tested:"
+)
 _QUIET = (TestOutcome.PASSED, TestOutcome.SKIPPED)
 
 
 def describe_evidence(
-    state: ImplementationState, current: Iteration, reader: Reader
+    state: ImplementationState,
+    current: Iteration,
+    reader: Reader,
+    touched: Iterable[str],
 ) -> str:
-    """Return what is known of the item's tests, of the whole suite, and of the lines
-    that the item changes.
+    """Return what is known of the item's tests, of the whole suite, of the lines that
+    the item changes, and of what its code asks about where it runs.
     """
     lines = list(_own_tests(state, current))
     lines += _suite(state, current)
@@ -37,10 +46,25 @@ def describe_evidence(
             lines.append(f"{path}: no test runs the changed lines {missing}.")
     if not uncovered:
         lines.append("Tests run every line that the item changes.")
-    for named in named_in(state):
-        line = f"Cannot be reached by a test, says who wrote the tests: {named}"
-        lines.append(line)
+    claims = claims_of(state)
+    lines += say_claims(claims)
+    noticed = list(_notice(touched, reader))
+    if noticed:
+        lines.append(_NOTICED)
+        lines += noticed[:_MOST_NAMED]
     return "\n".join(lines)
+
+
+def _notice(paths: Iterable[str], reader: Reader) -> Iterator[str]:
+    """Yield what a rule noticed in the changed code, without blaming it."""
+    for path in paths:
+        text = reader.read(path)
+        if text is None or is_test(path) or not path.endswith(".py"):
+            continue
+        base = reader.read_base(path)
+        report = inspect_source(text, path, base)
+        for note in report.notes:
+            yield f"- {path}, line {note.line}: {note.text}"
 
 
 def _own_tests(state: ImplementationState, current: Iteration) -> Iterator[str]:

@@ -148,6 +148,10 @@ def _after_regression(state: ImplementationState) -> str:
 
 
 def _after_review(state: ImplementationState) -> str:
+    if state["decision"]:
+        return FINALIZE
+    if state.get("to_cover"):
+        return REGRESSION
     return CODE if state.get("to_fix") else VALIDATE
 
 

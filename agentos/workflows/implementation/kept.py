@@ -1,9 +1,9 @@
 """Tell what an item must not change: its tests may pass before the code (pure).
 
 Three say so: the design by its words, the reviewer of the plan, and the writer of the
-tests. The reviewer has the last word about the scenarios that it speaks of. Words such
-as "still" are also used for what is new: they let a test pass, but only with the word
-of somebody else do they excuse a requirement from having a test that failed.
+tests. Words such as "unchanged" are also used for what is new, so they only let a test
+pass. A requirement needs no test that failed if the reviewer says of its scenarios that
+they are kept, or if their Type column says so and the reviewer does not object.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum
 
 from agentos.documents.lld import LldRequirement, LldScenario
 from agentos.proving.inspection import plain_id
@@ -20,36 +19,42 @@ BY_DESIGN = "the design says so"
 BY_REVIEWER = "the reviewer of the test plan says so"
 BY_WRITER = "the writer of the tests says so"
 
-_SURE = re.compile(
+_KEPT = re.compile(
     r"\bregressions?\b|\bunchanged\b|\bunaffected\b|\bas before\b|\bas (?:it does )?(?:now|today)\b"
     r"|\bbackwards?[- ]compatib"
     r"|\b(?:must|do|does|may|should|shall|will|is|are) not (?:be )?(?:changed?|altered|affected|modified)\b"
     r"|\bno (?:behaviou?r(?:al)? )?changes?\b"
-    r"|\b(?:existing|present|current) behaviou?r (?:is |must be |stays |remains )?(?:kept|preserved|the same)\b"
-)
-_UNSURE = re.compile(
-    r"\bstill\b|\bkeeps?\b|\bkept\b|\bstays?\b|\bremains?\b|\bcontinues?\b"
-    r"|\bpreserv(?:es?|ed|ing)\b|\bexisting behaviou?r\b|\bthe same as\b"
+    r"|\bstill\b|\bkeeps?\b|\bkept\b|\bstays?\b|\bremains?\b|\bcontinues?\b"
+    r"|\bpreserv(?:es?|ed|ing)\b|\b(?:existing|present|current) behaviou?r\b|\bthe same as\b"
 )
 _CLAUSE_END = re.compile(r"[;.](?:\s+|$)|,?\s+but\s+")
-
-
-class Sound(IntEnum):
-    """How sure a text sounds about what must not change."""
-
-    NEW = 0
-    UNSURE = 1
-    KEPT = 2
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedAsKept:
     """What the words of a design say about what must not change."""
 
-    scenarios: Mapping[str, Sound]
-    """Plain ids; those about new behavior are left out."""
+    scenarios: Mapping[str, str]
+    """The words, by the plain ids of the scenarios; those about new behavior are left
+    out.
+    """
+    by_type: frozenset[str] = frozenset()
+    """The scenarios of which the Type column says it."""
     requirements: frozenset[str] = frozenset()
-    """Requirements that say it of everything that they ask for."""
+    """Requirements whose words say it of everything that they ask for."""
+
+    def find_undecided(self, decided: Iterable[str]) -> list[str]:
+        """Return the scenarios that only sound like it, and of which the reviewer has
+        said nothing, each with its words.
+        """
+        plain = map(plain_id, decided)
+        settled = self.by_type.union(plain)
+        undecided = []
+        for id, words in self.scenarios.items():
+            if id not in settled:
+                line = f"{id}: {words}"
+                undecided.append(line)
+        return undecided
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,20 +67,18 @@ class Kept:
     """Requirements that need no test that failed."""
 
 
-def listen(text: str) -> Sound:
-    """Return how sure a text sounds; each of its clauses has to say it."""
-    folded = " ".join(text.casefold().split())
-    sounds = []
-    for clause in _CLAUSE_END.split(folded):
-        if not clause.strip():
-            continue
-        if _SURE.search(clause):
-            sounds.append(Sound.KEPT)
-        elif _UNSURE.search(clause):
-            sounds.append(Sound.UNSURE)
-        else:
-            return Sound.NEW
-    return min(sounds, default=Sound.NEW)
+def listen(text: str) -> bool:
+    """Tell whether a text sounds like what must not change; each of its clauses has to
+    say it.
+    """
+    folded = text.casefold()
+    words = folded.split()
+    flat = " ".join(words)
+    parts = _CLAUSE_END.split(flat)
+    clauses = list(filter(str.strip, parts))
+    if not clauses:
+        return False
+    return all(map(_KEPT.search, clauses))
 
 
 def read_kept(
@@ -85,30 +88,36 @@ def read_kept(
 
     A scenario says it in its name or its type, or all requirements that it covers do.
     """
-    heard = {}
+    texts = {}
     for requirement in requirements:
-        heard[requirement.id] = listen(requirement.text)
+        if listen(requirement.text):
+            texts[requirement.id] = requirement.text
     found = {}
+    by_type = set()
     for scenario in scenarios:
-        covered = [heard.get(id, Sound.NEW) for id in scenario.requirements]
-        sound = max(
-            _listen_anywhere(scenario.name),
-            _listen_anywhere(scenario.type),
-            min(covered, default=Sound.NEW),
-        )
-        if sound:
-            found[plain_id(scenario.id)] = sound
-    sure = [id for id, sound in heard.items() if sound is Sound.KEPT]
-    return PlannedAsKept(found, frozenset(sure))
+        id = plain_id(scenario.id)
+        name = scenario.name
+        kind = scenario.type
+        covered = set(scenario.requirements)
+        if _is_heard(kind):
+            by_type.add(id)
+            found[id] = f"{name} (Type: {kind})"
+        elif _is_heard(name):
+            found[id] = name
+        elif covered and covered.issubset(texts):
+            first = min(covered)
+            text = texts[first]
+            found[id] = f"{name} ({first}: {text})"
+    return PlannedAsKept(
+        scenarios=found,
+        by_type=frozenset(by_type),
+        requirements=frozenset(texts),
+    )
 
 
-def _listen_anywhere(words: str) -> Sound:
+def _is_heard(words: str) -> bool:
     folded = words.casefold()
-    if _SURE.search(folded):
-        return Sound.KEPT
-    if _UNSURE.search(folded):
-        return Sound.UNSURE
-    return Sound.NEW
+    return _KEPT.search(folded) is not None
 
 
 def decide_kept(
@@ -122,25 +131,20 @@ def decide_kept(
     """Return what is kept: `confirmed` and `denied` are the reviewer's scenarios,
     `said` those of the test writer.
     """
-    by_reviewer = set(map(plain_id, confirmed))
-    new = set(map(plain_id, denied)) - by_reviewer
-    by_writer = set(map(plain_id, said)) - new
-    scenarios = {}
-    sure = set(by_reviewer)
-    for id in sorted(by_writer):
-        scenarios[id] = BY_WRITER
-    for id, sound in planned.scenarios.items():
-        if id in new:
-            continue
-        if sound is Sound.KEPT or id in by_writer:
-            sure.add(id)
-        scenarios[id] = BY_DESIGN
-    for id in sorted(by_reviewer):
-        scenarios[id] = BY_REVIEWER
+    by_reviewer = _plain(confirmed)
+    new = _plain(denied) - by_reviewer
+    by_writer = _plain(said) - new
+    by_design = planned.scenarios.keys() - new
+    scenarios = dict.fromkeys(by_writer, BY_WRITER)
+    scenarios |= dict.fromkeys(by_design, BY_DESIGN)
+    scenarios |= dict.fromkeys(by_reviewer, BY_REVIEWER)
+    sure = by_reviewer | planned.by_type - new
     requirements = set()
     for requirement, ids in covered_by.items():
-        if not new.isdisjoint(ids):
-            continue
-        if requirement in planned.requirements or (ids and sure.issuperset(ids)):
+        if ids and sure.issuperset(ids):
             requirements.add(requirement)
     return Kept(scenarios, frozenset(requirements))
+
+
+def _plain(ids: Iterable[str]) -> set[str]:
+    return set(map(plain_id, ids))

@@ -13,12 +13,15 @@ import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from agentos.documents.answers import without_answers
 from agentos.documents.changes import is_pytest_module
 from agentos.documents.judged_text import text_hash
+from agentos.documents.ledger import Ledger, settle_questions
 from agentos.documents.provenance import RECORDED
 from agentos.errors import BadInput
 from agentos.gateway.providers import gives_recorded
 from agentos.item import State
+from agentos.plain_data import from_data, to_data
 from agentos.repository.git.worktree import MEMORY, beside
 from agentos.state.files import read_regular, remove_file, write_atomically
 from agentos.state.wording import count, enumerate_words
@@ -28,6 +31,7 @@ from agentos.workflows.implementation.context import BuildContext
 from agentos.workflows.implementation.existing_tests import compare
 from agentos.workflows.implementation.proving import best_iteration
 from agentos.workflows.implementation.state import (
+    Data,
     ImplementationState,
     Iteration,
     Remembered,
@@ -41,7 +45,8 @@ RESTARTS = (TESTS, CODE, ALL)
 """What can be written anew: the tests and the code, the code, or everything."""
 PLAN_KEYS = ("plan", "plan_answer", "reviewer", "plan_findings", "kept", "changed")
 """The state of a plan that was reviewed."""
-_REFUSED_PLANS = (State.NEEDS_REVISION, State.NEEDS_DISCUSSION)
+CODE_KEYS = ("code", "under", "answers", "findings", "claims")
+"""What is kept with the code."""
 _LOST = "what was saved of it is gone"
 
 
@@ -50,7 +55,7 @@ class Memory:
     """What is remembered of an item."""
 
     design: str
-    """The hash of the design's judged text."""
+    """The hash of the design's judged text, without what people have answered."""
     note: str = ""
     """What a person said and no finished work answers yet."""
     kept: Remembered = field(default_factory=Remembered)
@@ -109,7 +114,7 @@ def remember(state: ImplementationState, assignment: Assignment) -> None:
     note = state.get("note", "")
     if state["decision"] == State.IMPLEMENTED:
         note = ""
-    design = text_hash(state["source"])
+    design = _hash_design(state["source"])
     memory = Memory(design, note, kept)
     fields = asdict(memory)
     data = json.dumps(fields, ensure_ascii=False)
@@ -132,9 +137,16 @@ def recall(path: Path, source: str) -> Memory | None:
         memory = Memory(**fields)
     except (BadInput, ValueError, TypeError) as error:
         raise BadInput(f"{path}: {error}") from error
-    if memory.format != FORMAT or memory.design != text_hash(source):
+    if memory.format != FORMAT or memory.design != _hash_design(source):
         return None
     return memory
+
+
+def _hash_design(source: str) -> str:
+    """Return the hash of a design: an answer changes nothing of what is built, until
+    whoever reads it says so.
+    """
+    return text_hash(without_answers(source))
 
 
 async def take_up(state: ImplementationState, context: BuildContext) -> Update:
@@ -195,7 +207,22 @@ async def take_up_code(state: ImplementationState, context: BuildContext) -> Upd
     snapshot = workspace.snapshot("kept")
     iteration = _mark_iteration(code, snapshot)
     iteration["scaffold"] = len(state["scaffolds"])
-    return {"iterations": [iteration]}
+    update: Update = {"iterations": [iteration]}
+    if "findings" in kept:
+        update["code_ledger"] = _settle(kept["findings"], state["source"])
+    if "claims" in kept:
+        update["claims"] = kept["claims"]
+    return update
+
+
+def _settle(findings: Data, source: str) -> Data:
+    """Return what reviews of the code found, without the questions that a person has
+    answered since.
+    """
+    design = without_answers(source)
+    answers = source[len(design) :]
+    ledger = settle_questions(from_data(Ledger, findings), answers)
+    return to_data(ledger)
 
 
 def has_kept_code(state: ImplementationState) -> bool:
@@ -295,11 +322,8 @@ def _collect(state: ImplementationState) -> Remembered:
     kept = Remembered()
     plan = began_with.get("plan", {})
     if state["plan"]:
-        plan = {}
-        for key in PLAN_KEYS:
-            if key in state:
-                plan[key] = state[key]  # type: ignore[literal-required]
-    if not plan or state["decision"] in _REFUSED_PLANS:
+        plan = _accepted_plan(state)
+    if not plan:
         return kept
     kept["plan"] = plan
     if state["scaffolds"]:
@@ -314,6 +338,17 @@ def _collect(state: ImplementationState) -> Remembered:
     return kept
 
 
+def _accepted_plan(state: ImplementationState) -> Data:
+    """Return the review of the plan; nothing if it did not let the tests be written."""
+    if "kept" not in state and not state["scaffolds"]:
+        return {}
+    plan: Data = {}
+    for key in PLAN_KEYS:
+        if key in state:
+            plan[key] = state[key]  # type: ignore[literal-required]
+    return plan
+
+
 def _collect_code(
     kept: Remembered, state: ImplementationState, began_with: Remembered
 ) -> None:
@@ -325,10 +360,14 @@ def _collect_code(
         if best.get("is_kept"):
             answers = began_with.get("answers", "")
         kept["answers"] = answers
+        if "code_ledger" in state:
+            kept["findings"] = state["code_ledger"]
+        if "claims" in state:
+            kept["claims"] = state["claims"]
     elif "code" in began_with:
-        kept["code"] = began_with["code"]
-        kept["under"] = began_with["under"]
-        kept["answers"] = began_with["answers"]
+        for key in CODE_KEYS:
+            if key in began_with:
+                kept[key] = began_with[key]  # type: ignore[literal-required]
 
 
 def _best(state: ImplementationState) -> Iteration | None:

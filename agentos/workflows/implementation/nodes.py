@@ -13,8 +13,17 @@ from agentos.item import State
 from agentos.proving.runners.runs import TestRun
 from agentos.state.wording import count
 from agentos.workflows.engine.steps import Update
-from agentos.workflows.implementation import accepting, proving, rendering
-from agentos.workflows.implementation.code_review import find_harm, open_findings
+from agentos.workflows.implementation import (
+    accepting,
+    proving,
+    rendering,
+    unreachable,
+)
+from agentos.workflows.implementation.code_review import (
+    code_ledger,
+    find_harm,
+    say_open_findings,
+)
 from agentos.workflows.implementation.coding import finished
 from agentos.workflows.implementation.context import BuildContext
 from agentos.workflows.implementation.state import ImplementationState, count_attempts
@@ -85,11 +94,12 @@ async def validate(state: ImplementationState, context: BuildContext) -> Update:
     warnings = [*weaker, *unnoticed]
     for line in warnings:
         context.observe("warned", line)
-    still_open = open_findings(state)
+    unreached = unreachable.say_claims(unreachable.claims_of(state))
+    still_open = say_open_findings(code_ledger(state))
     return {
         "touched": list(touched),
         "unproven": unnoticed,
-        "findings": [*deviations, *warnings, *still_open],
+        "findings": [*deviations, *warnings, *unreached, *still_open],
         **_end_if_harmful(state),
     }
 

@@ -61,6 +61,10 @@ from agentos.workflows.looking import describe_looking
 from agentos.workflows.verdicts import Judgment, ask_for_verdict
 
 _TEST_PLAN = re.compile(r"\s*(?:section\s*)?10(?![0-9])", re.IGNORECASE)
+_UNDECIDED = (
+    "`kept` does not say whether these scenarios are about what must not change (true"
+    " if it holds before a line is written and must hold afterwards): {}"
+)
 _ABOUT_TESTS = re.compile(r"\b(?:tests?|scenarios?|assert\w*)\b", re.IGNORECASE)
 
 
@@ -214,6 +218,8 @@ async def _ask(
     if rounds:
         notes = rounds[-1].get("notes", ())
         before = revising.last_reviewed_plan(rounds)
+    blueprint = _blueprint_of(state, text)
+    planned = blueprint.kept
     inputs = {
         "item": state["item"],
         "design": text.shown,
@@ -221,7 +227,8 @@ async def _ask(
         "looking": describe_looking("reviewer", looker),
         "earlier_findings": show_earlier(ledger, notes),
         "changes": show_changes(before, text.design),
-        "hints": "\n".join(find_plan_problems(_blueprint_of(state, text))),
+        "hints": "\n".join(find_plan_problems(blueprint)),
+        "kept": "\n".join(map(_show_sound, planned.scenarios.items())),
     }
     number = max(1, len(rounds))
 
@@ -239,10 +246,22 @@ async def _ask(
     schema = "plan_verdict"
     if context.prompts.uses("review", "looking"):
         schema = "look_or_plan_verdict"
-    judgment = await ask_for_verdict(ask, looker, ledger)
+
+    def find_gap(verdict: Verdict) -> str:
+        if verdict.decision is not Decision.APPROVED:
+            return ""
+        undecided = planned.find_undecided(one.scenario for one in verdict.kept)
+        return _UNDECIDED.format("; ".join(undecided)) if undecided else ""
+
+    judgment = await ask_for_verdict(ask, looker, ledger, find_gap)
     if judgment.looked:
         context.observe("looked", f"reviewer: {'; '.join(judgment.looked)}")
     return judgment
+
+
+def _show_sound(scenario: tuple[str, str]) -> str:
+    id, words = scenario
+    return f"- {id}: {words}"
 
 
 def _blueprint_of(state: ImplementationState, text: ReviewedText) -> Blueprint:

@@ -9,6 +9,7 @@ from difflib import SequenceMatcher
 from pathlib import PurePosixPath
 from typing import Any
 
+from agentos.documents.changes import UnreachableLines
 from agentos.errors import BadInput
 from agentos.proving.causes import (
     describe_cause,
@@ -19,8 +20,8 @@ from agentos.proving.causes import (
 from agentos.proving.feedback import write_feedback
 from agentos.proving.inspection import plain_id, scenario_of
 from agentos.proving.judging import (
+    ProofRefusal,
     Shortfall,
-    UnreachableLines,
     find_shortfall,
     judge_claims,
     judge_coverage,
@@ -102,7 +103,19 @@ def refuse_red(
     if not refusals:
         claims = _tests_by_requirement(names, blueprint, kept)
         refusals = judge_claims(run, claims)
+        return [_say_unclaimed(refusal, blueprint) for refusal in refusals]
     return list(map(str, refusals))
+
+
+def _say_unclaimed(refusal: ProofRefusal, blueprint: Blueprint) -> str:
+    """Say of a requirement that no test of it failed, and whose word would do."""
+    reason = str(refusal)
+    if refusal.subject in blueprint.kept.requirements:
+        reason += (
+            "; it sounds like what must not change, but neither the reviewer of the"
+            " test plan nor the Type of its scenarios says so"
+        )
+    return reason
 
 
 def _tests_by_requirement(

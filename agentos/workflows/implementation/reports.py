@@ -25,6 +25,7 @@ from agentos.workflows.implementation.state import (
     Slip,
     count_attempts,
 )
+from agentos.workflows.implementation.unreachable import claims_of, say_claims
 
 _MOST_LISTED = 50
 _NOTHING = "nothing"
@@ -34,6 +35,10 @@ _ENDS: Mapping[str, str] = {
     State.IMPLEMENTED: "Implemented",
     State.NEEDS_REVISION: "Not begun: the test plan needs revision",
     State.NEEDS_DISCUSSION: "Not begun: the reviewer has a question",
+}
+_ENDS_WHEN_BEGUN: Mapping[str, str] = {
+    State.NEEDS_REVISION: "Not delivered: the review of the code found harm",
+    State.NEEDS_DISCUSSION: "Not delivered: the reviewer has a question",
 }
 _IMPLEMENTATION_REPORT = """\
 # {item} - Implementation report
@@ -92,7 +97,7 @@ _TEST_REPORT = """\
 Lines that ran in the tests or in processes that they started.
 
 {coverage}
-
+{unreached}
 ## The repository's whole suite
 
 {suite}
@@ -103,6 +108,10 @@ _KEPT = """
 Their tests may pass without the code; they prove that it is kept, not that it is new.
 
 {kept}"""
+_UNREACHED = """
+Lines that do not count, because no test can reach them here:
+
+{lines}"""
 _TEST_HEAD = ("Test", "Scenario", "Without the code", "With the code", "Shows")
 _UNPROVEN = """
 ## Not noticed by any test
@@ -169,9 +178,6 @@ def render_implementation(state: ImplementationState, blueprint: Blueprint) -> s
     """
     decision = state["decision"]
     is_implemented = decision == State.IMPLEMENTED
-    end = f"Failed: {decision}"
-    if decision in list(State):
-        end = _ENDS.get(decision, decision)
     branch = ""
     if state["commit"]:
         branch = _BRANCH.format(branch=state["branch"], commit=state["commit"])
@@ -181,7 +187,7 @@ def render_implementation(state: ImplementationState, blueprint: Blueprint) -> s
     report = _IMPLEMENTATION_REPORT.format(
         item=state["item"],
         design=blueprint.title,
-        end=end,
+        end=_say_end(state),
         message=state["message"],
         iterations=count_attempts(state["iterations"]),
         calls=state["calls"],
@@ -194,7 +200,7 @@ def render_implementation(state: ImplementationState, blueprint: Blueprint) -> s
         findings_title="Deviations from the design"
         if is_implemented
         else "Why it ended",
-        findings=_list(state["findings"]).rstrip() or "None.",
+        findings=_findings_list(state),
         remarks=_plan_remarks(state),
         note=_quote_note(state),
         attempts=_iteration_table(state),
@@ -232,11 +238,30 @@ def render_tests(state: ImplementationState, blueprint: Blueprint) -> str:
         tests=_table(_TEST_HEAD, rows),
         kept=_kept_list(kept, blueprint),
         coverage=_coverage_table(best),
+        unreached=_unreached_list(state),
         suite=_describe_suite(best, state["before"]),
     )
     if state["unproven"]:
         report += _UNPROVEN.format(unproven=_list(state["unproven"]))
     return report
+
+
+def _say_end(state: ImplementationState) -> str:
+    decision = state["decision"]
+    if state["scaffolds"] and decision in _ENDS_WHEN_BEGUN:
+        return _ENDS_WHEN_BEGUN[decision]
+    if decision in list(State):
+        return _ENDS.get(decision, decision)
+    return f"Failed: {decision}"
+
+
+def _findings_list(state: ImplementationState) -> str:
+    """List what the item leaves: findings, and questions to a person."""
+    asked = [f"the reviewer asks: {question}" for question in state["questions"]]
+    lines = [*state["findings"], *asked]
+    if not lines:
+        return "None."
+    return _list(lines).rstrip()
 
 
 def _quote_note(state: ImplementationState) -> str:
@@ -385,6 +410,13 @@ def _coverage_table(best: Iteration | None) -> str:
             )
         )
     return _table(["File", "Lines run", "Of", "Missing"], rows)
+
+
+def _unreached_list(state: ImplementationState) -> str:
+    lines = say_claims(claims_of(state))
+    if not lines:
+        return ""
+    return _UNREACHED.format(lines=_list(lines))
 
 
 def _describe_suite(best: Iteration | None, before: Mapping[str, Any]) -> str:

@@ -64,7 +64,8 @@ async def scaffold(state: ImplementationState, context: BuildContext) -> Update:
         said = talk.say(said, _reply(state, latest))
     answers_before = _count_answers(attempts)
 
-    named = unreachable.named_in(state)
+    claims = unreachable.claims_of(state)
+    missed = unreachable.missed_in(state)
 
     def ask(slips: int) -> AskTurn:
         number = answers_before + slips + 1
@@ -72,10 +73,11 @@ async def scaffold(state: ImplementationState, context: BuildContext) -> Update:
 
     def accept(answer: str, made: accepting.Made) -> accepting.AcceptedChanges:
         accepted = accepting.read_tests(answer, context.blueprint, workspace, made)
-        lines = unreachable.read_unreachable(answer)
-        if lines and accepted.names_nothing:
-            accepted.slips = []
-        named.extend(lines)
+        named, problems = unreachable.read_claims(accepted.unreachable, missed)
+        if missed:
+            # Before, nobody has asked: what is named too early is said again.
+            accepted.slips += problems
+        claims[:] = unreachable.add_claims(claims, named)
         return write_accepted(context, accepted)
 
     attempt = await talk.ask_for_changes(ask, accept, said, looker, workspace.read)
@@ -85,14 +87,14 @@ async def scaffold(state: ImplementationState, context: BuildContext) -> Update:
         "scaffolds": [*attempts, scaffold],
         "tests_inputs": inputs,
         "tests_said": talk.as_data(attempt.said),
-        "unreachable": unreachable.as_data(named),
+        "claims": unreachable.as_data(claims),
         **bill(state, *attempt.answers),
     }
     if attempt.accepted.blocked:
         return {**update, **_blocked(attempt.accepted.blocked)}
     if scaffold["problems"]:
         return {**update, **_red_ending(state, context, update["scaffolds"])}
-    return {**update, "snapshot": scaffold["snapshot"], "to_mend": ""}
+    return {**update, "snapshot": scaffold["snapshot"], "to_mend": "", "missed": []}
 
 
 def _visible(state: ImplementationState, start: str) -> str:
@@ -132,6 +134,9 @@ def _show_earlier(state: ImplementationState) -> str:
     kept = state["scaffolds"][-1]
     problems = "\n".join(f"- {problem}" for problem in kept["problems"])
     texts = rendering.show_texts(kept["tests"])
+    if not problems:
+        to_mend = state.get("to_mend", "")
+        return f"These tests are there, and stay:\n\n{texts}\n\n{to_mend}"
     return (
         f"These tests were refused, and are not there any more:\n{problems}\n\n{texts}"
     )
@@ -227,6 +232,8 @@ async def _put_below_code(state: ImplementationState, context: BuildContext) -> 
     workspace.write(scaffold["tests"])
     snapshot = workspace.snapshot("tests")
     changed = workspace.diff(tests_before, snapshot)
+    # Also of an attempt that only contests a test: the code below it was written before.
+    code = workspace.changed_files(state["snapshot"], snapshot)
     rebased = Iteration(
         **{
             **latest,
@@ -236,6 +243,7 @@ async def _put_below_code(state: ImplementationState, context: BuildContext) -> 
             "refusals": [],
             "scaffold": len(state["scaffolds"]),
             "feedback": "The tests were mended; see how they have changed.",
+            "has_code": bool(code),
         }
     )
     return {"iterations": [*earlier, rebased], "tests_changed": changed}

@@ -100,6 +100,10 @@ class Remembered(TypedDict, total=False):
     """The snapshot of the tests that the code was written on."""
     answers: str
     """The note of the person that the code was written with."""
+    findings: Data
+    """What reviews of the code have found."""
+    claims: list[Data]
+    """Lines of the code that no test can reach."""
     says: list[str]
     """What the console says about it, line by line."""
 
@@ -181,16 +185,20 @@ class ImplementationState(TypedDict):
     """What the test writer is told if its accepted tests have to change."""
     covers: NotRequired[int]
     """How often a shortfall of coverage went to the test writer."""
-    unreachable: NotRequired[Said]
-    """Lines of which the test writer says that no test can reach them: path, first,
-    last, reason.
-    """
+    missed: NotRequired[list[Data]]
+    """The lines that no test runs while the test writer is told of them, as JSON data."""
+    claims: NotRequired[list[Data]]
+    """What the test writer says no test can reach, as JSON data."""
+    to_cover: NotRequired[bool]
+    """Whether the coverage is too low without the lines of refused claims."""
     tests_changed: NotRequired[str]
     """How the tests have changed since the coder last saw them."""
     mends: NotRequired[int]
     """How often accepted tests had to change."""
     to_fix: NotRequired[bool]
     """Whether the review of the code sent it back."""
+    is_sent_back: NotRequired[bool]
+    """Whether a review of the code has sent it back in this run."""
     code_ledger: NotRequired[Data]
     """What reviews of the code have found, as JSON data."""
     code_reviews: NotRequired[list[str]]

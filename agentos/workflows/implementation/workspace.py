@@ -20,9 +20,10 @@ from agentos.proving.environment import (
     has_untrusted_needs,
     install_project,
     nearest_tag,
+    optional_modules,
     read_needs,
 )
-from agentos.proving.inspection import conditions
+from agentos.proving.inspection import condition_of_import, conditions
 from agentos.proving.run_tests import TestFolders, run_in_sandbox
 from agentos.proving.runners.registry import has_runner
 from agentos.proving.runners.runs import TestRun
@@ -237,8 +238,11 @@ class Workspace:
         return data.decode("utf-8", "replace")
 
     def skip_conditions(self) -> frozenset[str]:
-        """Return the conditions under which the repository's own tests are skipped."""
-        found: set[str] = set()
+        """Return the conditions under which the repository's own tests are skipped, or
+        may be because it declares what they need as optional.
+        """
+        modules = optional_modules(self._worktree.path)
+        found = set(map(condition_of_import, modules))
         paths = filter(is_pytest_module, self._list(self._worktree.base))
         for path in islice(paths, _MOST_TEST_FILES):
             found |= conditions(self.read_base(path))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from agentos.documents.changes import Contest, Kept
+from agentos.documents.changes import Contest, Kept, UnreachableLines
 from agentos.documents.changes.contract import (
     CODE,
     ROLES,
@@ -81,6 +81,7 @@ class Meant:
     blocked: str = ""
     contested: tuple[Contest, ...] = ()
     kept: tuple[Kept, ...] = ()
+    unreachable: tuple[UnreachableLines, ...] = ()
 
 
 def meant(role: str) -> dict[str, Meant]:
@@ -97,9 +98,15 @@ def meant(role: str) -> dict[str, Meant]:
     }
     if role == TESTS:
         reason = "the total of a full cart stays as it is"
+        why = "only Windows lacks `fcntl`"
+        unreached = (
+            UnreachableLines("shop/lock.py", 12, 14, why),
+            UnreachableLines("shop/lock.py", 20, 20, why),
+        )
         return both | {
             "blocked": Meant(blocked="the design names no result for scenario 020"),
             "kept": Meant(kept=(Kept(("030", "040"), reason),)),
+            "unreachable": Meant(unreachable=unreached),
         }
     money = {"shop/money.py": "CENT = 0.01\n"}
     wrong = Contest("test_020_empty_cart", "an empty cart costs 0, the test wants None")
@@ -162,6 +169,7 @@ def test_an_example_of_the_contract_is_understood(role: str, clause: Clause) -> 
             taken.blocked,
             taken.contested,
             taken.kept,
+            taken.unreachable,
         )
         assert said == meant(role)[clause.name]
 

@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentos.documents.changes import Changes, Contest, Kept, parse_changes
+from agentos.documents.changes import (
+    Changes,
+    Contest,
+    Kept,
+    UnreachableLines,
+    parse_changes,
+)
 
 WHY = "the design names no file"
 
@@ -102,10 +108,33 @@ def test_scenarios_are_kept_with_a_reason(row: str, ids: tuple[str, ...]) -> Non
 
 
 @pytest.mark.parametrize(
+    ("row", "ranges"),
+    [
+        ("unreachable: calc/op1.py 9-12: it races", [(9, 12)]),
+        ("- **unreachable:** `calc/op1.py` 9\u201312: it races", [(9, 12)]),
+        ("Unreachable: calc/op1.py, lines 9-12, 15 and 20: it races",
+         [(9, 12), (15, 15), (20, 20)]),
+        ("unreachable: calc/op1.py:9 - it races", [(9, 9)]),
+        ("`unreachable: calc/op1.py line 9: it races`", [(9, 9)]),
+        ("unreachable: calc/op1.py 9:\nit races", [(9, 9)]),
+    ],
+)  # fmt: skip
+def test_lines_are_named_that_no_test_can_reach(
+    row: str, ranges: list[tuple[int, int]]
+) -> None:
+    meant = tuple(
+        UnreachableLines("calc/op1.py", first, last, "it races")
+        for first, last in ranges
+    )
+    assert parse_changes(row).unreachable == meant
+
+
+@pytest.mark.parametrize(
     ("row", "words"),
     [
         ("kept: 030, 040\n", "why 030, 040 are kept; write `kept: 030, 040: REASON`"),
         ("contest: test_010_x\n", "why test_010_x is wrong; write `contest: TEST_NAME"),
+        ("unreachable: a.py 3\n", "why no test reaches a.py; write `unreachable: PATH"),
     ],
 )
 def test_a_reason_is_asked_for(row: str, words: str) -> None:
@@ -120,6 +149,8 @@ def test_a_reason_is_asked_for(row: str, words: str) -> None:
     [
         "Kept: everything that was there.\n",
         "Kept: the order.\n",
+        "Unreachable: none.\n",
+        "Unreachable: lines of other platforms, such as 12.\n",
         "contest: none\n",
         "Contest: I do not contest anything.\n",
     ],
@@ -133,6 +164,8 @@ WORDS = st.sampled_from(
         "blocked:",
         "contest:",
         "kept:",
+        "unreachable:",
+        "a.py",
         "030",
         ",",
         ":",
@@ -158,3 +191,4 @@ def test_any_statement_is_read(text: str) -> None:
     read = parse_changes(text)
     assert all(one.test and one.reason for one in read.contested)
     assert all(one.scenarios and one.reason for one in read.kept)
+    assert all(one.path and one.reason for one in read.unreachable)

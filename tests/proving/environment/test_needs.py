@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agentos.errors import BadInput
-from agentos.proving.environment import read_needs
+from agentos.proving.environment import optional_modules, read_needs
 from agentos.proving.environment.requirement_lines import logical_lines
 
 
@@ -40,6 +40,16 @@ def test_a_development_lock_counts_alone(tmp_path: Path) -> None:
     assert needs.requirements == ()
     assert needs.constraint_lines == ("six==1.16.0", "pytest==8.0")
     assert needs.sources == ("requirements-dev.lock",)
+
+
+def test_optional_packages_are_known_as_modules(tmp_path: Path) -> None:
+    project = (
+        '[project]\nname = "x"\ndependencies = ["six"]\n'
+        '[project.optional-dependencies]\nframes = ["pandas>=2", "ruamel-yaml"]\n'
+        '[dependency-groups]\ntest = ["numpy", {include-group = "no"}]\n'
+    )
+    write(tmp_path, {"pyproject.toml": project})
+    assert sorted(optional_modules(tmp_path)) == ["numpy", "pandas", "ruamel_yaml"]
 
 
 def test_a_runtime_lock_gets_the_test_group_beside_it(tmp_path: Path) -> None:

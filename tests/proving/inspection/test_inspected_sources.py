@@ -194,6 +194,59 @@ def test_a_function_that_is_gone_takes_its_handling_along() -> None:
     assert problems_of("def write(path):\n    return path\n", BASE) == ""
 
 
+NOTED = {
+    "import os\nx = any(k.startswith('PY') for k in os.environ)\n": "all of `os.environ`",
+    "import os\nfor k, v in sorted(os.environ.items()):\n    print(k)\n": "all of `os.environ`",
+    "import sys\nx = [m for m in list(sys.modules) if m[0] == '_']\n": "all of `sys.modules`",
+    "import sys\nx = ''.join(['py', 'test']) in sys.modules\n": "looks for `pytest`",
+    "def f(name):\n    return name.startswith('PY' + 'TEST')\n": "looks for `PYTEST`",
+    "import sys\ndef f(n):\n    return n in sys.modules\n": "for a computed name",
+    "import sys\nx = sys.argv[0]\n": "the program that runs",
+    "from sys import argv\nx = argv[0]\n": "the program that runs",
+    "import sys\nx = sys.orig_argv\n": "how the process was started",
+    "import __main__\nx = __main__.__file__\n": "the program that runs",
+    "import __main__\nx = getattr(__main__, '__file__', '')\n": "the program that runs",
+    "import os\nx = open(f'/proc/{os.getppid()}/cmdline').read()\n": "the process that started",
+    "import os\nx = open(f'/proc/{p}/cmdline').read()\n": "the processes that run",
+    "import os\nx = 'worktrees' in os.getcwd()\n": "the folder that it runs in",
+    "import os\nx = os.path.exists(os.path.expanduser('~'))\n": "whether there is a home",
+    "from pathlib import Path\nx = Path.home().exists()\n": "whether there is a home",
+    "from pathlib import Path\nx = Path('tests/test_x.py').read_text()\n": "a file of tests",
+    "def f(e):\n    return e.__traceback__.tb_frame\n": "reaches the callers",
+    "import atexit\natexit.register(f)\n": "when the process ends",
+    "import os\nos._exit(0)\n": "ends the process at once",
+}
+
+
+@pytest.mark.parametrize("text", NOTED)
+def test_what_code_asks_about_where_it_runs_is_a_note(text: str) -> None:
+    report = inspect_source(text, "shop/cart.py")
+    assert report.problems == ()
+    assert any(NOTED[text] in note.text for note in report.notes), report.notes
+    assert inspect_source(text, "shop/cart.py", text).notes == ()
+
+
+UNREMARKABLE = """\
+import os
+import sys
+from pathlib import Path
+
+
+def main(argv=None):
+    words = sys.argv[1:] if argv is None else argv
+    env = {**os.environ, "LANG": "C"}
+    home = Path.home() / ".config"
+    if home.exists() and "HOME" in os.environ:
+        for name in sorted(home.iterdir()):
+            print(name, env, words, os.getcwd())
+    return "numpy" in sys.modules
+"""
+
+
+def test_usual_code_is_not_remarked_on() -> None:
+    assert inspect_source(UNREMARKABLE, "shop/cart.py").notes == ()
+
+
 def test_running_what_is_given_is_only_a_note() -> None:
     report = inspect_source("def f(x):\n    return eval(x)\n", "a.py")
     assert report.problems == ()

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from agentos.proving.inspection import (
     FoundTest,
+    condition_of_import,
     conditions,
     inspect_support,
     inspect_tests,
@@ -75,6 +76,10 @@ WORTHLESS = {
 }
 
 WORTHLESS |= {
+    "import sys; sys.exit(0); assert cart()": "end the test run",
+    "import os; cart(run=lambda: os._exit(0)); assert cart()": "end the test run",
+    "x = cart(); assert x.total <= x.total": "with itself",
+    "assert hash(cart(1)) == hash(cart(1))": "with itself",
     "assert cart() == cart()": "with itself",
     "assert cart(1).total == cart(1).total": "with itself",
     "x = cart(); assert x == cart()": "with itself",
@@ -156,6 +161,15 @@ def test_a_mark_that_the_repository_uses_is_allowed_again() -> None:
     assert not inspect_tests(marked_before, "test_x.py", ["shop"], text).problems
 
 
+def test_a_declared_optional_dependency_may_be_missing_elsewhere() -> None:
+    text = f"{HEAD}pandas = pytest.importorskip('pandas')\n"
+    text += function("assert cart(pandas) == 1")
+    known = {condition_of_import("pandas")}
+    assert not inspect_tests(text, "test_x.py", ["shop"], None, (), known).problems
+    other = {condition_of_import("numpy")}
+    assert inspect_tests(text, "test_x.py", ["shop"], None, (), other).problems
+
+
 ABOUT_OTHER_THINGS = {
     "documentation": function(
         "from pathlib import Path", "assert 'Usage' in Path('README.md').read_text()"
@@ -185,6 +199,23 @@ def test_a_test_of_something_else_that_is_built_is_a_test(kind: str) -> None:
 
 
 HONEST = (
+    function("assert hash(Cart(1)) == hash(Cart(1))"),
+    function("v = cart('1.0')", "assert v <= v", "assert v >= v", "assert not v < v"),
+    function(
+        "import sys",
+        "def fake(*words): sys.exit(3)",
+        "cart.run = fake",
+        "with pytest.raises(SystemExit): cart.main([])",
+    ),
+    "import sys\n" + function("assert cart(run=lambda: sys.exit(3)) == 3"),
+    "import sys\nclass Program:\n    def run(self):\n        sys.exit(3)\n"
+    + function("assert cart(Program()) == 3"),
+    "from pathlib import Path\ndef test_010_it(monkeypatch, tmp_path):\n"
+    "    monkeypatch.setenv('HOME', str(tmp_path))\n"
+    "    (Path.home() / '.rc').write_text('x')\n    assert cart() == 'x'\n",
+    "from pathlib import Path\ndef test_010_it(monkeypatch, tmp_path):\n"
+    "    monkeypatch.setattr('pathlib.Path.home', lambda: tmp_path)\n"
+    "    (Path.home() / '.rc').write_text('x')\n    assert cart() == 'x'\n",
     function("assert cart() == 1"),
     function("assert Cart(1) == Cart(1)"),
     function("assert cart() is cart()"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agentos.proving.judging import UnreachableLines
+from agentos.documents.changes import UnreachableLines
 from agentos.proving.runners.runs import (
     CollectionError,
     FileCoverage,
@@ -13,6 +13,7 @@ from agentos.proving.runners.runs import (
     TestRun,
 )
 from agentos.workflows.implementation import proving
+from agentos.workflows.implementation.evidence import describe_evidence
 from agentos.workflows.implementation.proving import (
     coverage_shortfall,
     describe_base,
@@ -20,6 +21,7 @@ from agentos.workflows.implementation.proving import (
     say_base,
     show_shortfall,
 )
+from agentos.workflows.implementation.state import Iteration, initial_state
 
 MISSING = "FileNotFoundError"
 NAMED = "No such file or directory: 'till'"
@@ -94,6 +96,29 @@ def test_feedback_names_a_failure_once_and_old_ones_as_old() -> None:
     assert old.count("t.py::old_") == 5
     assert NAMED not in text
     assert proving.test_feedback(run, [], {}) == ""
+
+
+def test_the_reviewer_is_told_what_code_asks_about_where_it_runs() -> None:
+    texts = {
+        "a.py": "import sys\n\n\nRUNNER = sys.argv[0]\n",
+        "tests/test_a.py": "import sys\n\n\nRUNNER = sys.argv[0]\n",
+        "README.md": "sys.argv[0]\n",
+    }
+    state = initial_state("1", "", 0, "")
+    current = Iteration(
+        answer="",
+        author="",
+        snapshot="",
+        refusals=[],
+        extras={},
+        run=TestRun().as_data(),
+        suite=TestRun().as_data(),
+        feedback="",
+    )
+    told = describe_evidence(state, current, Files(texts, {}), texts)
+    assert told.endswith("- a.py, line 4: `sys.argv[0]` is the program that runs")
+    assert "Honest code may do it too" in told
+    assert "Honest" not in describe_evidence(state, current, Files(texts, texts), texts)
 
 
 CODE = "a = 1\nb = 2\nif a:\n    b = 3\n    c = 4\n"

@@ -4,6 +4,8 @@ remarked.
 
 from __future__ import annotations
 
+import pytest
+
 from agentos.documents.findings import Category, Finding, Tier
 from agentos.documents.provenance import RECORDED
 from agentos.documents.verdict import Decision, Verdict, verdict_json
@@ -12,7 +14,11 @@ from agentos.workflows.implementation.reports import (
     artifacts_of,
     render_implementation,
 )
-from agentos.workflows.implementation.state import ImplementationState, initial_state
+from agentos.workflows.implementation.state import (
+    ImplementationState,
+    Scaffold,
+    initial_state,
+)
 from tests.designs import Item
 
 PLAN = Verdict(
@@ -57,6 +63,23 @@ def test_a_recorded_review_of_the_plan_says_so() -> None:
     assert "- [x] **APPROVED** - " in by_model
     recorded = render_review(make_state(plan=verdict_json(PLAN), reviewer=RECORDED))
     assert recorded == by_model.replace("APPROVED", "APPROVED (recorded)")
+
+
+@pytest.mark.parametrize(
+    ("decision", "has_tests", "end"),
+    [
+        ("needs-revision", False, "Not begun: the test plan needs revision"),
+        ("needs-revision", True, "Not delivered: the review of the code found harm"),
+        ("needs-discussion", False, "Not begun: the reviewer has a question"),
+        ("needs-discussion", True, "Not delivered: the reviewer has a question"),
+        ("not-green", True, "Failed: not-green"),
+        ("implemented", True, "Implemented"),
+    ],
+)
+def test_the_end_says_how_far_it_came(decision: str, has_tests: bool, end: str) -> None:
+    tests = Scaffold(answer="", author="", tests={}, names=[], problems=[])
+    state = make_state(decision=decision, scaffolds=[tests] if has_tests else [])
+    assert f"* **End:** {end}\n" in render(state)
 
 
 def test_what_failed_is_no_deviation_from_the_design() -> None:
