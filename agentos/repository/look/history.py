@@ -21,8 +21,6 @@ def find_history(files: RecordedFiles, target: str) -> Rows:
     path = files.find_any(target)
     if not files.snapshot.head:
         return ["no git history"]
-    if not files.has_history:
-        return ["no history here: only the commit that this is built on"]
     rows = _list_commits(files, path, _MOST_COMMITS + 1)
     if rows is None:
         return ["its history cannot be read"]

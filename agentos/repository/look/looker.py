@@ -63,6 +63,7 @@ class Looker:
         git: Git | None = None,
     ) -> None:
         self._repository = repository
+        self._git = git
         self._snapshot = snapshot
         self._limits = limits or LookLimits()
         self._git = git
@@ -71,13 +72,6 @@ class Looker:
     def limits(self) -> LookLimits:
         """How much may be looked at."""
         return self._limits
-
-    @property
-    def has_history(self) -> bool:
-        """Whether there are commits to look at; the repository of an item has only its
-        base.
-        """
-        return bool(self._snapshot.head) and self._git is None
 
     def answer(self, lines: Iterable[str], turn: int, spent: int = 0) -> LookAnswer:
         """Answer the looks of one turn.

@@ -11,13 +11,10 @@ from agentos.plain_data import from_data, to_data
 from agentos.repository.git.run import Git
 from agentos.repository.look import (
     Looker,
-    LookLimits,
     Snapshot,
     open_commit,
     record_snapshot,
-    snapshot_of_commit,
 )
-from agentos.workflows.looking import describe_looking
 from tests.repository.look.repositories import (
     FILES,
     commit,
@@ -155,20 +152,3 @@ def test_files_of_a_commit_do_not_believe_the_folder(tmp_path: Path) -> None:
     assert sorted(FILES) == list(files.paths)
     for path in files.paths:
         assert files.read(path).source == FILES[path]
-
-
-def test_history_is_offered_where_there_is_one(tmp_path: Path) -> None:
-    folder = make_repository(tmp_path / "folder")
-    commit_id = git(folder, "rev-parse", "HEAD").strip()
-    limits = LookLimits()
-    whole = Looker(folder, record_snapshot(folder), limits)
-    assert "- `history PATH`" in describe_looking("coder", whole)
-    store = tmp_path / "store"
-    git(tmp_path, "clone", "--quiet", "--bare", str(folder), str(store))
-    snapshot = snapshot_of_commit(commit_id)
-    of_item = Looker(folder, snapshot, limits, Git(store, store))
-    told = describe_looking("coder", of_item)
-    assert "history" not in told
-    assert "- `tests NAME`" in told
-    answer = of_item.answer(["history README.md"], 1).text
-    assert "no history here: only the commit that this is built on" in answer
