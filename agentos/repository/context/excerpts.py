@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from itertools import chain
 
-from agentos.documents.changes import is_test
 from agentos.repository.context.bounded import BoundedFiles
 from agentos.repository.context.callees import find_callees
 from agentos.repository.context.mentions import Mention, has_text
-from agentos.repository.context.nearest_tests import line_before_tests
-from agentos.repository.context.places import DOCUMENT_ENDS
-from agentos.repository.context.query import (
-    Frame,
-    Query,
-    looks_like_code,
-    name_words,
-)
+from agentos.repository.context.query import Frame, Query, looks_like_code
 from agentos.repository.look.answers import outline
 from agentos.repository.look.asking import Range
-from agentos.repository.look.definitions import Definition, is_python
+from agentos.repository.look.definitions import Definition
 from agentos.repository.look.masking import show_name
 from agentos.repository.look.searching import around
 from agentos.repository.look.showing import (
@@ -141,27 +130,18 @@ def choose_lines(
     *,
     is_named: bool,
     small: int,
-    is_log: bool = False,
 ) -> Excerpt:
     """Return what of a file the issue is about.
 
     A file that the issue names is shown whole up to a `small` number of characters,
-    a larger one by its outline and the lines with what the issue mentions; of a change
-    log only the beginning, because old entries are about something else.
+    a larger one by its outline and the lines with what the issue mentions.
     """
     excerpt = Excerpt(text)
     total = len(text.lines)
-    if is_log:
-        excerpt.add(1, _FEW_LINES)
-        return excerpt
     if is_named and len(text.source) <= small:
         excerpt.add(1, total)
         return excerpt
     definitions = files.definitions(text.path)
-    path = text.path
-    if is_named and is_python(path) and is_test(path):
-        # Whoever adds to it has to know what it imports and shares.
-        excerpt.add(1, line_before_tests(text, files))
     chosen = list(mention.definitions)
     searched = list(mention.texts)
     if is_named:
@@ -169,8 +149,6 @@ def choose_lines(
         searched += query.texts
         searched += filter(looks_like_code, mention.used)
         excerpt.listed += definitions
-    if is_named and not chosen and path.casefold().endswith(DOCUMENT_ENDS):
-        chosen += _nearest_section(text, definitions, query)
     for definition in chosen:
         _add_body(excerpt, definition, definitions)
     excerpt.called += find_callees(text, mention.definitions, files)
@@ -219,32 +197,6 @@ def _titled(
         is_title = title[0].isupper()
         if is_title and has_text(source, title):
             yield definition
-
-
-def _nearest_section(
-    text: FileText,
-    definitions: Sequence[Definition],
-    query: Query,
-) -> list[Definition]:
-    """Return the section that has most words of the issue, with its own lines only; a
-    word counts more the fewer sections have it.
-    """
-    sections = []
-    words = []
-    ends = [definition.first - 1 for definition in definitions[1:]]
-    ends.append(len(text.lines))
-    for definition, last in zip(definitions, ends, strict=False):
-        start = definition.first - 1
-        own = "\n".join(text.lines[start:last])
-        wanted = query.words.intersection(name_words(own))
-        words.append(wanted)
-        sections.append(replace(definition, last=last))
-    spread = Counter(chain.from_iterable(words))
-    scores = [sum(1 / spread[word] for word in wanted) for wanted in words]
-    best = max(scores, default=0.0)
-    if not best:
-        return []
-    return [sections[scores.index(best)]]
 
 
 def _add_body(

@@ -55,7 +55,7 @@ def show_head(
     text = files.read(path)
     if text is None:
         return
-    last = line_before_tests(text, files)
+    last = _line_before_tests(text, files)
     while last and not text.lines[last - 1].strip():
         last -= 1
     if not last:
@@ -120,7 +120,7 @@ def _called_as(
             yield test
 
 
-def line_before_tests(
+def _line_before_tests(
     text: FileText,
     files: BoundedFiles,
 ) -> int:

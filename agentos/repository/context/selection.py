@@ -142,7 +142,6 @@ class _Selection:
         self._small = small
         self._files = BoundedFiles(files)
         self._paths = list(files.paths)
-        self._log = find_changelog(self._paths)
         self._root = files.root
         self._is_cut = bool(files.snapshot.last)
         self._has_one_commit = has_one_commit(files)
@@ -202,12 +201,12 @@ class _Selection:
         """Return the files that are shown by their lines, and those to be listed."""
         detailed = []
         others = []
+        changelog = find_changelog(self._paths)
         for choice in choices:
             mention = mentions.of(choice.name)
-            is_log = choice.name == self._log
-            if choice.is_named or (mention.has_lines and not is_log):
+            if choice.is_named or mention.has_lines:
                 detailed.append(choice)
-            elif not is_guide(choice.name) and not is_log:
+            elif not is_guide(choice.name) and choice.name != changelog:
                 others.append(choice)
         return detailed, others
 
@@ -297,7 +296,6 @@ class _Selection:
             self._files,
             is_named=choice.is_named,
             small=small,
-            is_log=choice.name == self._log,
         )
         return excerpt.render(head, room, outline)
 
