@@ -6,7 +6,6 @@ from agentos.documents.changes import contract
 from agentos.documents.judged_text import without_log
 from agentos.item import Failure
 from agentos.proving.inspection import plain_id
-from agentos.proving.runners.runs import TestRun
 from agentos.repository.look import Looker
 from agentos.workflows.engine.steps import Update
 from agentos.workflows.implementation import (
@@ -118,7 +117,7 @@ def _begin(
         "files": rendering.list_files(workspace, blueprint.declared),
         "test_files": "\n".join(blueprint.tests),
         "remarks": "\n".join(state.get("plan_findings", ())),
-        "suite": proving.describe_base(TestRun.from_data(state["before"])),
+        "suite": proving.describe_suite_before(state),
         "earlier": _show_earlier(state),
         "note": rendering.show_note(state),
         "answering": contract.answering(contract.TESTS),
