@@ -61,8 +61,12 @@ def choose_lines(
     if is_named and is_change_log(text.path) and query.called == DESIGN:
         excerpt.add(1, _ENTRY_LINES)
         return excerpt
+    framed = []
     for frame in mention.frames:
-        _add_frame(excerpt, frame, definitions)
+        function = _function_of(frame, definitions)
+        _add_frame(excerpt, frame, function)
+        if function is not None:
+            framed.append(function)
     if is_named and is_test(text.path) and is_python(text.path):
         choose_tests(excerpt, mention, definitions)
         return excerpt
@@ -77,7 +81,7 @@ def choose_lines(
     excerpt.listed += chosen
     for definition in chosen:
         _add_body(excerpt, definition, definitions)
-    _add_classes(excerpt, chosen, definitions)
+    _add_classes(excerpt, [*framed, *chosen], definitions)
     excerpt.called += find_callees(text, chosen, files)
     hits = _find_lines(text, searched, excerpt.ranges)
     for place in _enclose(hits, definitions):
@@ -163,7 +167,7 @@ def _add_classes(
 def _add_frame(
     excerpt: Excerpt,
     frame: Frame,
-    definitions: _Definitions,
+    function: Definition | None,
 ) -> None:
     """Show the function of a frame; without one, or in a long one, lines around the
     place.
@@ -171,7 +175,6 @@ def _add_frame(
     line = frame.line
     before = line - _NEAR_FRAME
     after = line + _NEAR_FRAME
-    function = _function_of(frame, definitions)
     if function is None:
         excerpt.add(before, after)
         return

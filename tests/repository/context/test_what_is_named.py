@@ -268,5 +268,19 @@ def test_what_makes_an_object_is_shown_with_a_method_that_is_named(
     assert "(2 definitions)" not in text
 
 
+def test_what_makes_an_object_is_shown_with_the_method_of_a_traceback(
+    tmp_path: Path,
+) -> None:
+    source = (
+        "class Job:\n    def __init__(self) -> None:\n        self.tags = set()\n\n"
+        f"{indented(FILLER)}"
+        "    def describe(self) -> str:\n        return str(self.tags)\n"
+    )
+    line = source.count("\n")
+    printed = TRACEBACK.format(line=line, name="describe").replace("pool.py", "job.py")
+    text = show(tmp_path, {"shop/job.py": source}, printed)
+    assert {1, 2, 3, line - 1, line} <= set(numbered(text)["shop/job.py"])
+
+
 def indented(source: str) -> str:
     return "".join(f"    {line}\n" for line in source.splitlines())
