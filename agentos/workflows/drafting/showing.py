@@ -4,18 +4,17 @@ to the reviewer.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 
 from agentos.documents.findings import Basis, Finding, Quote
 from agentos.documents.judged_text import without_log
 from agentos.documents.ledger import WRITER, Change, Ledger, LedgerEntry, ReviewRecord
 from agentos.documents.verdict import Verdict, parse_verdict
+from agentos.workflows.drafting.comparing import compare_documents
 from agentos.workflows.drafting.loop import findings_of, latest_verdict
 from agentos.workflows.drafting.state import RoundState
 
 _MOST_DIFF_LINES = 4_000
-_CONTEXT = 2
 
 
 def show_reasons(rounds: Sequence[RoundState], ledger: Ledger) -> str:
@@ -204,15 +203,10 @@ def show_changes(before: str, after: str) -> str:
         return ""
     before = without_log(before)
     after = without_log(after)
-    old = before.splitlines()
-    new = after.splitlines()
-    longest = max(len(old), len(new))
-    if longest > _MOST_DIFF_LINES:
+    longest = max(before.count("\n"), after.count("\n"))
+    if longest >= _MOST_DIFF_LINES:
         return "The document is too long to be compared: read it whole."
-    rows = difflib.unified_diff(
-        old, new, "reviewed before", "now", lineterm="", n=_CONTEXT
-    )
-    changes = "\n".join(rows)
+    changes = compare_documents(before, after)
     return changes or "Nothing was changed."
 
 
