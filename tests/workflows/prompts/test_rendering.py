@@ -270,6 +270,12 @@ def test_both_reviews_of_documents_say_alike_what_a_person_is_asked() -> None:
     assert paragraphs[0] == paragraphs[1]
 
 
+def test_the_review_of_a_plan_asks_whether_the_design_still_fits_the_code() -> None:
+    body = load_prompt("agentos.workflows.implementation", "review").body
+    words = "no longer fits the code that you see, that is a `high` finding"
+    assert words in " ".join(body.split())
+
+
 def test_a_missing_scenario_for_an_error_is_found_in_the_review_of_the_design() -> None:
     words = "error that the design handles and no scenario provokes"
     for package in (LLD, "agentos.workflows.implementation"):
