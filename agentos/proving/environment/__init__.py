@@ -5,6 +5,7 @@ all items with the same needs. Start reading at `opening`.
 from __future__ import annotations
 
 from agentos.proving.environment.building import Builder, Built
+from agentos.proving.environment.extras import missing_extras
 from agentos.proving.environment.generated import generated_files
 from agentos.proving.environment.metadata import describe_project, nearest_tag
 from agentos.proving.environment.needs import TOOLS, Needs, optional_modules, read_needs
@@ -22,6 +23,7 @@ __all__ = [
     "generated_files",
     "has_untrusted_needs",
     "install_project",
+    "missing_extras",
     "nearest_tag",
     "open_environment",
     "optional_modules",

@@ -47,6 +47,7 @@ def read_run(invocation: Invocation, ended: RunnerExit) -> TestRun:
             tests=progress.results(),
             collection_errors=progress.errors,
             skipped_files=tuple(progress.skipped_files),
+            file_reasons=progress.file_reasons,
             coverage=progress.coverage(invocation.coverage_files),
             problem=problem,
         )
@@ -97,6 +98,7 @@ class RunProgress:
         self.begun: list[int] = []
         self.finished: list[int] = []
         self.skipped_files: list[str] = []
+        self.file_reasons: dict[str, str] = {}
         self.start: Event | None = None
         self.end: Event | None = None
         self.after_end = 0
@@ -120,7 +122,9 @@ class RunProgress:
             case "error":
                 self._errors.append(event)
             case "skipped_file":
-                self.skipped_files.append(_name(event["id"]))
+                name = _name(event["id"])
+                self.skipped_files.append(name)
+                self.file_reasons[name] = _text(event.get("message", ""))
             case "selected":
                 if self.selected is None:
                     self.selected = []

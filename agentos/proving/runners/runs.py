@@ -98,6 +98,8 @@ class TestRun:
     tests: tuple[TestResult, ...] = ()
     collection_errors: tuple[CollectionError, ...] = ()
     skipped_files: tuple[str, ...] = ()
+    file_reasons: Mapping[str, str] = field(default_factory=dict)
+    """Why each of the skipped files is skipped."""
     coverage: Mapping[str, FileCoverage] = field(default_factory=dict)
     problem: str = ""
     seconds: float = 0.0
@@ -136,6 +138,7 @@ class TestRun:
             tests=tuple(tests),
             collection_errors=tuple(errors),
             skipped_files=tuple(data["skipped_files"]),
+            file_reasons=data.get("file_reasons", {}),
             coverage=coverage,
             problem=data["problem"],
             seconds=data["seconds"],

@@ -41,6 +41,7 @@ _FIXTURES = "conftest.py"
 _MOST_FIXTURES = 12
 _MOST_ENTRIES = 20
 _LONGEST_VALUE = 240
+_OPTIONAL = "optional dependencies (tests get those of a test or dev group)"
 
 Rows = list[str]
 
@@ -183,7 +184,7 @@ def _python_project(text: str) -> str:
     rows = [
         ("name", project.get("name")),
         ("dependencies", project.get("dependencies")),
-        ("optional dependencies", _table(project, "optional-dependencies")),
+        (_OPTIONAL, _table(project, "optional-dependencies")),
         ("dependency groups", _table(data, "dependency-groups")),
         ("commands", _table(project, "scripts")),
         ("poetry dependencies", _table(_table(tools, "poetry"), "dependencies")),

@@ -1,18 +1,13 @@
-"""Choose the lines of a file that an issue is about, and show them with numbers."""
+"""The lines of a file to show, the most important ones first, with their numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from agentos.repository.context.bounded import BoundedFiles
-from agentos.repository.context.callees import find_callees
-from agentos.repository.context.mentions import Mention, has_text
-from agentos.repository.context.query import Frame, Query, looks_like_code
 from agentos.repository.look.answers import outline
 from agentos.repository.look.asking import Range
 from agentos.repository.look.definitions import Definition
 from agentos.repository.look.masking import show_name
-from agentos.repository.look.searching import around
 from agentos.repository.look.showing import (
     fit,
     merge,
@@ -23,18 +18,10 @@ from agentos.repository.look.showing import (
 from agentos.repository.look.texts import FileText
 from agentos.state.wording import count
 
-_BODY_LINES = 160
-"""Lines up to which a definition is shown as a whole."""
 _CALLED_LINES = 60
-_FOR_HEAD = 1_000
 _FOR_REMARKS = 400
-_BEGINNING = 60
-_NEAR_FRAME = 12
-_FEW_LINES = 24
-_HITS_OF_TEXT = 3
-_MOST_HITS = 15
-_MOST_TITLES = 2_000
-_SHORTEST_TITLE = 4
+_MOST_RANGES = 15
+_MOST_TRIED = 200
 
 
 class Excerpt:
@@ -46,9 +33,16 @@ class Excerpt:
     ) -> None:
         self.text = text
         self.ranges: list[Range] = []
+        """Places in the order of their importance: each is shown whole or not at all."""
         self.listed: list[Definition] = []
         self.called: list[Definition] = []
         """What the shown functions call: shown, too, as far as there is room."""
+        self.others: list[Range] = []
+        """Places that are shown if there is room left after all else."""
+        self.remark = ""
+        """What neither the outline nor the lines show."""
+        self.title = "Also there, of"
+        """What stands above the outline."""
 
     def add(
         self,
@@ -56,13 +50,28 @@ class Excerpt:
         last: int,
     ) -> None:
         """Show some lines, as far as the file has them."""
+        self.ranges += self._inside(first, last)
+
+    def add_if_room(
+        self,
+        first: int,
+        last: int,
+    ) -> None:
+        """Show some lines if there is room left after all else."""
+        self.others += self._inside(first, last)
+
+    def _inside(
+        self,
+        first: int,
+        last: int,
+    ) -> list[Range]:
         total = len(self.text.lines)
         if first > total:
-            return
+            return []
         # A range around a hit may go beyond the file.
         begin = max(1, first)
         end = min(last, total)
-        self.ranges.append((begin, end))
+        return [(begin, end)]
 
     def render(
         self,
@@ -70,38 +79,74 @@ class Excerpt:
         limit: int,
         outline_limit: int,
     ) -> str:
-        """Return everything below a heading, in at most so many characters."""
-        lines = self.text.lines
-        called = self._add_called(limit - _FOR_HEAD)
-        ranges = merge(self.ranges)
-        number = count(len(lines), "line")
-        whole = f"{number}{self.text.remark}"
+        """Return everything below a heading, in at most so many characters; nothing if
+        there is nothing to show.
+        """
+        every = outline(self.text, self.listed)
+        reserved = min(size_of(every), outline_limit)
+        room = limit - len(head) - reserved - _FOR_REMARKS
+        shown = _Shown(self.text.lines, room)
+        for place in self.ranges:
+            shown.add(place)
+        called = self._add_called(shown)
+        for place in self.others:
+            shown.add(place)
         rows = [head, ""]
-        hidden = _outside(self.listed, ranges)
-        listed = outline(self.text, hidden)
-        if listed:
-            rows.append(f"Outline of {whole}:")
-            rows.append(fit(listed, outline_limit))
-        if ranges:
-            places = _name_ranges(ranges)
-            title = f"Lines {places} of {whole}:"
-            if ranges == [(1, len(lines))]:
-                title = f"All of its {whole}:"
-            rows.append(title)
-            room = limit - size_of(rows) - _FOR_REMARKS
-            numbered = number_within(lines, ranges, room)
-            rows += numbered.rows
-            if numbered.hidden:
-                missing = _name_ranges(numbered.hidden)
-                rows.append(f"Not shown: {missing}.")
-            if called:
-                names = "`, `".join(called)
-                rows.append(f"Shown because it is called there: `{names}`.")
+        rows += self._outline(shown.ranges, outline_limit)
+        rows += self._number(shown, room)
+        if len(rows) == 2:
+            return ""
+        if called:
+            names = "`, `".join(called)
+            rows.append(f"Shown because it is called there: `{names}`.")
         return fit(rows, limit)
+
+    def _outline(
+        self,
+        ranges: Sequence[Range],
+        limit: int,
+    ) -> list[str]:
+        """Return the definitions that are not shown, in the order of their lines."""
+        hidden = sorted(_outside(self.listed, ranges), key=_line_of)
+        listed = outline(self.text, hidden)
+        rows = []
+        if listed:
+            fitting = fit(listed, limit)
+            rows = [f"{self.title} {self._whole}:", fitting]
+        if self.remark:
+            rows.append(self.remark)
+        return rows
+
+    @property
+    def _whole(self) -> str:
+        number = count(len(self.text.lines), "line")
+        return f"{number}{self.text.remark}"
+
+    def _number(
+        self,
+        shown: _Shown,
+        room: int,
+    ) -> list[str]:
+        """Return the lines; if no place fits, the beginning of the first."""
+        lines = self.text.lines
+        if shown.ranges:
+            ranges = shown.ranges
+            numbered = number_lines(lines, ranges)
+        else:
+            begun = number_within(lines, self.ranges[:1], room)
+            ranges = begun.shown
+            numbered = begun.rows
+        if not ranges:
+            return []
+        places = _name_ranges(ranges)
+        title = f"Lines {places} of {self._whole}:"
+        if ranges == [(1, len(lines))]:
+            title = f"All of its {self._whole}:"
+        return [title, *numbered]
 
     def _add_called(
         self,
-        limit: int,
+        shown: _Shown,
     ) -> list[str]:
         """Show what is called as far as it fits, and list the rest; return the names
         of what is shown.
@@ -109,67 +154,72 @@ class Excerpt:
         names = []
         for definition in self.called:
             place = (definition.first, definition.last)
-            ranges = merge([*self.ranges, place])
-            if ranges == merge(self.ranges):
+            if shown.has(place):
                 continue
             lines = definition.last - definition.first
-            size = size_of(number_lines(self.text.lines, ranges))
-            if lines >= _CALLED_LINES or size > limit:
+            if lines < _CALLED_LINES and shown.add(place):
+                name = show_name(definition.name)
+                names.append(name)
+            else:
                 self.listed.append(definition)
-                continue
-            self.ranges.append(place)
-            names.append(show_name(definition.name))
         return names
 
 
-def choose_lines(
-    text: FileText,
-    mention: Mention,
-    query: Query,
-    files: BoundedFiles,
-    *,
-    is_named: bool,
-    small: int,
-) -> Excerpt:
-    """Return what of a file the issue is about.
+class _Shown:
+    """The places of a file that fit into some room."""
 
-    A file that the issue names is shown whole up to a `small` number of characters,
-    a larger one by its outline and the lines with what the issue mentions.
-    """
-    excerpt = Excerpt(text)
-    total = len(text.lines)
-    if is_named and len(text.source) <= small:
-        excerpt.add(1, total)
-        return excerpt
-    definitions = files.definitions(text.path)
-    chosen = list(mention.definitions)
-    searched = list(mention.texts)
-    if is_named:
-        chosen += _titled(definitions, query.source)
-        searched += query.texts
-        searched += filter(looks_like_code, mention.used)
-        excerpt.listed += definitions
-    for definition in chosen:
-        _add_body(excerpt, definition, definitions)
-    excerpt.called += find_callees(text, mention.definitions, files)
-    for frame in mention.frames:
-        _add_frame(excerpt, frame, definitions)
-    hits = _find_lines(text, searched, excerpt.ranges)
-    for first, last in around(hits):
-        excerpt.add(first, last)
-    if not excerpt.ranges:
-        excerpt.add(1, _FEW_LINES)
-    return excerpt
+    def __init__(
+        self,
+        lines: Sequence[str],
+        room: int,
+    ) -> None:
+        self._lines = lines
+        self._room = room
+        self._tried = 0
+        self.ranges: list[Range] = []
+
+    def has(
+        self,
+        place: Range,
+    ) -> bool:
+        """Tell whether all of a place is shown."""
+        return merge([*self.ranges, place]) == self.ranges
+
+    def add(
+        self,
+        place: Range,
+    ) -> bool:
+        """Show a place if all of it fits; tell whether it is shown."""
+        if self.has(place):
+            return True
+        self._tried += 1
+        if self._tried > _MOST_TRIED:
+            return False
+        ranges = merge([*self.ranges, place])
+        rows = number_lines(self._lines, ranges)
+        if size_of(rows) > self._room:
+            return False
+        self.ranges = ranges
+        return True
+
+
+def numbers_in(ranges: Iterable[Range]) -> set[int]:
+    """Return the numbers of all lines in some ranges."""
+    numbers: set[int] = set()
+    for first, last in ranges:
+        inside = range(first, last + 1)
+        numbers.update(inside)
+    return numbers
 
 
 def _name_ranges(ranges: Sequence[Range]) -> str:
     shown = []
-    for first, last in ranges[:_MOST_HITS]:
+    for first, last in ranges[:_MOST_RANGES]:
         place = str(first)
         if last > first:
             place = f"{first}-{last}"
         shown.append(place)
-    if len(ranges) > _MOST_HITS:
+    if len(ranges) > _MOST_RANGES:
         shown.append("...")
     return ", ".join(shown)
 
@@ -179,112 +229,11 @@ def _outside(
     ranges: Sequence[Range],
 ) -> Iterator[Definition]:
     """Yield the definitions whose line is not shown."""
-    shown = _numbers(ranges)
+    shown = numbers_in(ranges)
     for definition in dict.fromkeys(definitions):
         if definition.line not in shown:
             yield definition
 
 
-def _titled(
-    definitions: Sequence[Definition],
-    source: str,
-) -> Iterator[Definition]:
-    """Yield the sections whose headings occur in a text, letter by letter."""
-    for definition in definitions[:_MOST_TITLES]:
-        title = definition.name.strip("`*_ ")
-        if len(title) < _SHORTEST_TITLE:
-            continue
-        is_title = title[0].isupper()
-        if is_title and has_text(source, title):
-            yield definition
-
-
-def _add_body(
-    excerpt: Excerpt,
-    definition: Definition,
-    definitions: Sequence[Definition],
-) -> None:
-    """Show a definition; of a long one its beginning, and what is defined in it."""
-    first = definition.first
-    last = definition.last
-    if last - first < _BODY_LINES:
-        excerpt.add(first, last)
-        return
-    end = first + _BEGINNING - 1
-    excerpt.add(first, end)
-    for inner in definitions:
-        if first < inner.first <= last:
-            excerpt.listed.append(inner)
-
-
-def _add_frame(
-    excerpt: Excerpt,
-    frame: Frame,
-    definitions: Sequence[Definition],
-) -> None:
-    """Show the function of a frame; without one, or in a long one, lines around the
-    place.
-    """
-    line = frame.line
-    before = line - _NEAR_FRAME
-    after = line + _NEAR_FRAME
-    function = _function_of(frame, definitions)
-    if function is None:
-        excerpt.add(before, after)
-        return
-    first = function.first
-    last = function.last
-    if last - first < _BODY_LINES:
-        excerpt.add(first, last)
-        return
-    excerpt.add(first, function.line)
-    excerpt.add(before, after)
-
-
-def _function_of(
-    frame: Frame,
-    definitions: Iterable[Definition],
-) -> Definition | None:
-    """Return the function that a frame names, preferably the one with its line: the
-    file may have changed since a traceback was printed.
-    """
-    _, _, wanted = frame.symbol.rpartition(".")
-    found = None
-    for definition in definitions:
-        _, _, name = definition.name.rpartition(".")
-        if not wanted or name != wanted:
-            continue
-        if definition.first <= frame.line <= definition.last:
-            return definition
-        found = found or definition
-    return found
-
-
-def _find_lines(
-    text: FileText,
-    searched: Iterable[str],
-    ranges: Sequence[Range],
-) -> list[int]:
-    """Return the first lines with each text, other than those shown anyway."""
-    shown = _numbers(ranges)
-    found: list[int] = []
-    for wanted in dict.fromkeys(searched):
-        if not has_text(text.source, wanted):
-            continue
-        fresh = []
-        for number, line in enumerate(text.lines, 1):
-            if number in shown:
-                continue
-            if has_text(line, wanted):
-                fresh.append(number)
-        found += fresh[:_HITS_OF_TEXT]
-    distinct = sorted(set(found))
-    return distinct[:_MOST_HITS]
-
-
-def _numbers(ranges: Iterable[Range]) -> set[int]:
-    numbers: set[int] = set()
-    for first, last in ranges:
-        inside = range(first, last + 1)
-        numbers.update(inside)
-    return numbers
+def _line_of(definition: Definition) -> int:
+    return definition.line

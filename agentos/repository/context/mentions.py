@@ -210,7 +210,7 @@ def _choose_places(
     shown = name.name
     is_clear = name.is_clear(places)
     if not is_clear:
-        if not name.is_guess:
+        if name.is_whole_in(places):
             mentions.unclear[shown] = count_distinct(places)
         places = []
     for place in places:

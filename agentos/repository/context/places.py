@@ -119,6 +119,17 @@ class WantedName:
             places = better or places
         return places
 
+    def is_whole_in(
+        self,
+        places: Collection[Place],
+    ) -> bool:
+        """Tell whether the text means these places and says so: of a short word or of
+        what a variable has, nobody misses the definitions.
+        """
+        if self.is_guess or self.is_weak:
+            return False
+        return not any(place.missing for place in places)
+
     def is_clear(
         self,
         places: Collection[Place],

@@ -13,6 +13,7 @@ from typing import TypeVar
 from agentos.documents.dependencies import dependencies
 from agentos.documents.markdown import LineKind, scan
 from agentos.documents.words import STOP_WORDS, code_spans, stem
+from agentos.repository.context.focus import find_focus
 from agentos.repository.context.guesses import guess_names, title_of
 
 _LONGEST = 200_000
@@ -21,6 +22,11 @@ _TOKEN = re.compile(r"[A-Za-z0-9_.@+/-]+")
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _CALL = re.compile(r"(?<![\w.])([A-Za-z_]\w*(?:\.\w+)*)\(")
 _EMPTY_CALL = re.compile(r"(?<![\w.])([A-Za-z_]\w*(?:\.\w+)*)\(\)")
+_METHOD = re.compile(r"(?<!\w)(?:\.[A-Za-z_]\w{0,60}){0,6}\.([A-Za-z_]\w{0,60})\(")
+"""A method of what another call returns."""
+_SPECIAL = re.compile(
+    r"(?<![\w.])(repr|str|len|hash|bool|iter|next|format)\(([a-z]\w{1,60})\)"
+)
 _ENTRY = re.compile(r"""(?<![\w.])([A-Za-z_][\w.]*)\[["']([^"'\]\[\n]{1,80})["']\]""")
 _WORD = re.compile(r"[A-Za-z]+")
 _CAMEL = re.compile(r"[A-Z][a-z0-9]+[A-Z]|[a-z0-9][A-Z]")
@@ -86,6 +92,8 @@ class Query:
     """Ids of the items that this one depends on."""
     source: str
     """The text itself."""
+    declared: tuple[str, ...]
+    """The files that a design changes."""
     called: str
     """What the text is: an issue, a brief or a design."""
 
@@ -97,8 +105,9 @@ def read_query(
     """Read the beginning of a text, in linear time."""
     text = source[:_LONGEST]
     code = list(_code_of(text))
+    focus = find_focus(text, called)
     paths = _paths(text)
-    names = _names(text, code)
+    names = [*_names_in(focus.text), *_names(text, code)]
     frames = _frames(text)
     texts = _texts(text, code)
     items = dependencies(text)
@@ -113,6 +122,7 @@ def read_query(
         words=_words(text),
         items=items[:_MOST_ITEMS],
         source=text,
+        declared=focus.paths,
         called=called,
     )
 
@@ -185,6 +195,11 @@ def _is_path(token: str) -> bool:
     return bool(_FILE_END.search(token))
 
 
+def _names_in(text: str) -> Iterator[str]:
+    code = _code_of(text)
+    return _names(text, list(code))
+
+
 def _names(
     text: str,
     code: Iterable[str],
@@ -196,6 +211,8 @@ def _names(
         plain = _DATA.sub("", part)
         plain = _KEYWORD.sub("", plain)
         called += _CALL.findall(plain)
+        called += _METHOD.findall(plain)
+        called += _specials(plain)
         entries = _ENTRY.findall(part)
         for table, key in entries:
             yield f"{table}.{key}"
@@ -215,6 +232,14 @@ def _names(
             _, _, last = name.rpartition(".")
             if looks_like_code(last):
                 yield from _whole_name(name)
+
+
+def _specials(code: str) -> Iterator[str]:
+    """Yield the method that a function of Python calls: `repr(job)` is that of a job."""
+    for function, argument in _SPECIAL.findall(code):
+        words = argument.split("_")
+        owner = "".join(map(str.capitalize, words))
+        yield f"{owner}.__{function}__"
 
 
 def _whole_name(name: str) -> Iterator[str]:

@@ -26,6 +26,8 @@ _FRAME_SCORE = 20.0
 _TESTS_SCORE = 6.0
 _TITLE_SCORE = 10.0
 _MODULE_SCORE = 30.0
+_DECLARED_SCORE = 1_000
+"""A file that a design changes comes before one that it only names."""
 _LONGEST_SHOWN = 60
 _ENOUGH = 1.0
 _TELLING = 2.0
@@ -158,8 +160,10 @@ def _find_named(
         if len(matches) > _SEVERAL:
             continue
         score = 100 - position
-        evidence = _Evidence(score, reason)
         for name in matches:
+            if name in query.declared:
+                score += _DECLARED_SCORE
+            evidence = _Evidence(score, reason)
             found.setdefault(name, evidence)
     evidence = _Evidence(_MODULE_SCORE, reason)
     for name in query.names:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from agentos.documents.changes import is_test
 from agentos.repository.context.bounded import BoundedFiles
 from agentos.repository.context.building import describe_building
 from agentos.repository.context.changelog import find_changelog
+from agentos.repository.context.chosen_lines import choose_lines
 from agentos.repository.context.conventions import describe_conventions, is_guide
 from agentos.repository.context.designs import describe_designs
-from agentos.repository.context.excerpts import choose_lines
 from agentos.repository.context.main_modules import largest_modules, outline_modules
 from agentos.repository.context.mentions import Mentions
 from agentos.repository.context.nearest_tests import largest_test_file, show_head
@@ -46,6 +47,8 @@ _SMALL = 6_000
 _OUTLINE = 3_000
 _SHORT_OUTLINE = 1_000
 _LEAST_ROOM = 200
+_KEPT_FOR_FILE = 1_500
+_KEPT_FOR_TESTS = 6_000
 _LONGEST_ROW = 300
 _MOST_UNCLEAR = 8
 _BETWEEN = "\n\n"
@@ -259,18 +262,34 @@ class _Selection:
         """Add the lines of files; return the number of files."""
         ordinary = self._limit // _ORDINARY_SHARE
         added = 0
-        for choice in choices:
+        for number, choice in enumerate(choices, 1):
             head = _heading(choice)
             if not added:
                 head = f"### What the {self._query.called} names\n\n{head}"
-            room = min(self._page.left - reserved, max(_ENTRY, 2 * self._small))
+            left = self._page.left - reserved
+            kept_free = min(self._kept_free(choices[number:]), left // 2)
+            room = min(left - kept_free, max(_ENTRY, 2 * self._small))
             if room < len(head) + _LEAST_ROOM:
                 break
             is_roomy = self._page.used < ordinary
             text = self._show(choice, head, mentions, room, is_roomy)
-            if self._page.add(text):
+            if text and self._page.add(text):
                 added += 1
         return added
+
+    def _kept_free(
+        self,
+        choices: Iterable[FileChoice],
+    ) -> int:
+        """Return the room that is left to the files which a design changes, too."""
+        room = 0
+        for choice in choices:
+            text = self._files.read(choice.name)
+            if choice.name not in self._query.declared or text is None:
+                continue
+            most = _KEPT_FOR_TESTS if is_test(choice.name) else _KEPT_FOR_FILE
+            room += min(most, len(text.source))
+        return room
 
     def _show(
         self,
@@ -284,7 +303,7 @@ class _Selection:
         if text is None:
             reason = self._files.why_not(choice.name)
             return f"{head}\n\nNot shown: {reason}."
-        small = self._small
+        small = min(self._small, room * 3 // 4)
         outline = _OUTLINE
         if not is_roomy:
             small = _SHORT_OUTLINE
@@ -323,7 +342,8 @@ class _Selection:
         """Say what is not shown."""
         parts = []
         if unwritten:
-            parts.append(f"{count(unwritten, 'file')} with what the issue names")
+            files = count(unwritten, "file")
+            parts.append(f"{files} with what the {self._query.called} names")
         unclear = []
         for name, number in mentions.unclear.items():
             unclear.append(f"`{show_name(name)}` ({number} definitions)")

@@ -11,6 +11,7 @@ What is shown is hostile text: the caller delimits it like all material.
 
 from agentos.repository.look.asking import VERBS, looks_in
 from agentos.repository.look.looker import LookAnswer, Looker, LookLimits
+from agentos.repository.look.passages import Passages
 from agentos.repository.look.recorded import (
     RecordedFiles,
     open_commit,
@@ -29,6 +30,7 @@ __all__ = [
     "LookAnswer",
     "LookLimits",
     "Looker",
+    "Passages",
     "RecordedFiles",
     "Snapshot",
     "looks_in",

@@ -34,7 +34,7 @@ def answer_look(
         case "read":
             return _read(files, look, passages, room)
         case "search":
-            return search(files, look, room)
+            return search(files, look, passages, room)
         case "symbol":
             return find_symbol(files, look.target, passages, room)
         case "tests":

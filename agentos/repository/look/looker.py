@@ -10,6 +10,7 @@ from pathlib import Path
 from agentos.repository.git.run import Git
 from agentos.repository.look.answers import answer_look
 from agentos.repository.look.asking import Look, parse_looks
+from agentos.repository.look.history import has_one_commit
 from agentos.repository.look.opening import FileRefused
 from agentos.repository.look.passages import Passages
 from agentos.repository.look.quotes import find_quote
@@ -50,8 +51,8 @@ class LookAnswer:
 class Looker:
     """Answers looks at one repository as it was when an item began.
 
-    It keeps no account: the same lines, turn and number of spent characters give the
-    same answer, also in another process. With `git`, that is asked for the commit, and
+    It keeps no account: the same lines, turn, number of spent characters and passages
+    give the same answer, also in another process. With `git`, that is asked for the commit, and
     nothing that the folder says about a repository is believed.
     """
 
@@ -73,11 +74,17 @@ class Looker:
         """How much may be looked at."""
         return self._limits
 
-    def answer(self, lines: Iterable[str], turn: int, spent: int = 0) -> LookAnswer:
+    def answer(
+        self,
+        lines: Iterable[str],
+        turn: int,
+        spent: int = 0,
+        passages: Passages | None = None,
+    ) -> LookAnswer:
         """Answer the looks of one turn.
 
         Turns are counted from 1; `spent` is the length of the answers of the turns
-        before.
+        before, and `passages` what they have shown: it is not shown again.
         """
         limits = self._limits
         if turn > limits.turns:
@@ -88,18 +95,19 @@ class Looker:
         left = limits.characters - spent
         parts: list[str] = []
         summary = []
-        passages = Passages()
+        seen = passages or Passages()
         for look in looks[: limits.looks]:
             room = min(left - _CLOSING, limits.look_characters)
             if room < _LEAST_ROOM:
                 break
             number = len(parts) + 1
             title = f"look {number}: {look.line}"
-            passages.look = number
-            rows = self._rows(look, passages, room - len(title) - 1)
+            seen.begin(turn, number)
+            rows = self._rows(look, seen, room - len(title) - 1)
             part = fit([title, *rows], room)
             parts.append(part)
-            summary.append(f"{look.line}: {rows[0]}")
+            first = rows[0].removesuffix(":")
+            summary.append(f"{look.line}: {first}")
             left -= len(part)
             left -= len(_BETWEEN)
         unanswered = looks[len(parts) :]
@@ -121,6 +129,11 @@ class Looker:
         except FileRefused:
             return None
         return find_quote(file.lines, line, text)
+
+    @cached_property
+    def has_history(self) -> bool:
+        """Tell whether a look at the history can tell anything."""
+        return self.files.has_history and not has_one_commit(self.files)
 
     @cached_property
     def files(self) -> RecordedFiles:

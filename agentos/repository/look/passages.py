@@ -1,8 +1,8 @@
-"""Show lines of files, each of them once in a turn."""
+"""Show lines of files, each of them once in a conversation."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from agentos.repository.look.asking import Range
@@ -26,16 +26,26 @@ class _Shown:
 
     first: int
     last: int
+    turn: int
     look: int
 
 
 class Passages:
-    """The lines that the looks of one turn have shown."""
+    """The lines that the looks of one conversation have shown."""
 
     def __init__(self) -> None:
-        self.look = 1
-        """The number of the look that is being answered."""
+        self._turn = 1
+        self._look = 1
         self._shown: dict[str, list[_Shown]] = {}
+
+    def begin(
+        self,
+        turn: int,
+        look: int,
+    ) -> None:
+        """Say which look is answered now, both counted from 1."""
+        self._turn = turn
+        self._look = look
 
     def show(
         self,
@@ -52,14 +62,51 @@ class Passages:
         left = room - size_of(rows) - reserved
         numbered = number_within(file.lines, fresh, left)
         rows += numbered.rows
-        shown = self._shown.setdefault(file.path, [])
-        for first, last in numbered.shown:
-            part = _Shown(first, last, self.look)
-            shown.append(part)
+        self.note(file.path, numbered.shown)
         if numbered.hidden:
             listed = name_ranges(numbered.hidden)
             rows.append(f"not shown: {listed}")
         return rows
+
+    def note(
+        self,
+        path: str,
+        ranges: Iterable[Range],
+    ) -> None:
+        """Remember lines that the present look shows."""
+        shown = self._shown.setdefault(path, [])
+        for first, last in ranges:
+            part = _Shown(first, last, self._turn, self._look)
+            shown.append(part)
+
+    def where(
+        self,
+        path: str,
+        number: int,
+    ) -> str:
+        """Return where an earlier look has shown a line, empty if none has."""
+        for shown in self._earlier(path):
+            if shown.first <= number <= shown.last:
+                return self._name(shown)
+        return ""
+
+    def _earlier(
+        self,
+        path: str,
+    ) -> Iterator[_Shown]:
+        """Yield what other looks than the present one have shown of a file."""
+        present = (self._turn, self._look)
+        for shown in self._shown.get(path, ()):
+            if (shown.turn, shown.look) != present:
+                yield shown
+
+    def _name(
+        self,
+        shown: _Shown,
+    ) -> str:
+        if shown.turn == self._turn:
+            return f"above in look {shown.look}"
+        return f"in turn {shown.turn}, look {shown.look}"
 
     def _leave_out(
         self,
@@ -69,9 +116,7 @@ class Passages:
         """Return the ranges without what was shown, and a row about each such part."""
         fresh = list(ranges)
         notes = []
-        for shown in self._shown.get(path, ()):
-            if shown.look == self.look:
-                continue
+        for shown in self._earlier(path):
             rest = []
             for first, last in fresh:
                 begin = max(first, shown.first)
@@ -79,7 +124,7 @@ class Passages:
                 if begin > end:
                     rest.append((first, last))
                     continue
-                notes.append(f"{begin}-{end}: shown above in look {shown.look}")
+                notes.append(f"{begin}-{end}: shown {self._name(shown)}")
                 if first < begin:
                     rest.append((first, begin - 1))
                 if end < last:

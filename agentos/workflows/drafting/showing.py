@@ -4,7 +4,6 @@ to the reviewer.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 
 from agentos.documents.findings import Basis, Finding, Quote
@@ -20,11 +19,11 @@ from agentos.documents.ledger import (
     ReviewRecord,
 )
 from agentos.documents.verdict import CoverageRow, ResolvedQuestion, parse_verdict
+from agentos.workflows.drafting.comparing import compare_documents
 from agentos.workflows.drafting.loop import findings_of, latest_verdict
 from agentos.workflows.drafting.state import RoundState
 
 _MOST_DIFF_LINES = 4_000
-_CONTEXT = 2
 _DECIDED = (
     "Waived by a person or withdrawn by a reviewer; raise none of them again, in other"
     " words neither, unless the document has changed there:"
@@ -251,15 +250,10 @@ def show_changes(before: str, after: str) -> str:
         return ""
     before = without_log(before)
     after = without_log(after)
-    old = before.splitlines()
-    new = after.splitlines()
-    longest = max(len(old), len(new))
-    if longest > _MOST_DIFF_LINES:
+    longest = max(before.count("\n"), after.count("\n"))
+    if longest >= _MOST_DIFF_LINES:
         return "The document is too long to be compared: read it whole."
-    rows = difflib.unified_diff(
-        old, new, "reviewed before", "now", lineterm="", n=_CONTEXT
-    )
-    changes = "\n".join(rows)
+    changes = compare_documents(before, after)
     return changes or "Nothing was changed."
 
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from agentos.documents.changes import contract
 from agentos.documents.judged_text import without_log
 from agentos.item import Failure
-from agentos.proving.runners.runs import TestRun
 from agentos.repository.look import Looker
 from agentos.workflows.engine.steps import Update
 from agentos.workflows.implementation import (
@@ -167,7 +166,7 @@ def _begin(
         "material": state["material"],
         "looking": describe_looking("coder", looker),
         "declared": rendering.list_declared(blueprint),
-        "suite": proving.describe_base(TestRun.from_data(state["before"])),
+        "suite": proving.describe_suite_before(state),
         "remarks": "\n".join(state.get("plan_findings", ())),
         "tests": rendering.show_new_tests(workspace, state["scaffolds"][-1]["tests"]),
         "files": rendering.show_changed(workspace, blueprint.sources),

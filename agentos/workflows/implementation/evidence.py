@@ -10,6 +10,7 @@ from agentos.documents.changes import is_test
 from agentos.proving.inspection import inspect_source
 from agentos.proving.judging import name_lines
 from agentos.proving.runners.runs import TestOutcome, TestRun
+from agentos.proving.skipping import describe_skipped
 from agentos.state.wording import count
 from agentos.workflows.implementation import proving
 from agentos.workflows.implementation.rendering import Reader
@@ -83,11 +84,16 @@ def _own_tests(state: ImplementationState, current: Iteration) -> Iterator[str]:
 def _suite(state: ImplementationState, current: Iteration) -> Iterator[str]:
     """Yield the outcomes of the whole suite, and what neither passed nor was skipped."""
     before = _outcomes(state["before"])
-    after = _outcomes(current["suite"])
+    data = current["suite"]
+    after = _outcomes(data)
     counts = _counts(before)
     yield f"The whole suite before the change: {counts}."
     counts = _counts(after)
     yield f"The whole suite with it: {counts}."
+    suite = TestRun.from_data(data)
+    yield from describe_skipped(suite)
+    missing = state.get("missing_extras", ())
+    yield from proving.say_missing(missing)
     others = []
     for name, outcome in after.items():
         if outcome in _QUIET:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
+from agentos.proving.inspection import plain_id, scenario_of
 from agentos.proving.inspection.collection import collect_tests
 from agentos.proving.inspection.parsing import parse_python
 from agentos.proving.runners.runs import TestRun
+
+_MOST_TAKEN = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,27 @@ def without_existing(
             if test.id not in hidden and test.base not in hidden
         ),
     )
+
+
+def say_taken(
+    path: str, text: str | None, scenarios: Iterable[str], most: int = _MOST_TAKEN
+) -> str:
+    """Return a test file with the names of its tests that a new test for one of the
+    scenarios might be given, too.
+    """
+    wanted = set(map(plain_id, scenarios))
+    taken = []
+    for name in _tests(text or ""):
+        scenario = plain_id(scenario_of(name))
+        if scenario in wanted:
+            taken.append(name)
+    if not taken:
+        return path
+    listed = ", ".join(taken[:most])
+    more = len(taken) - most
+    if more > 0:
+        listed += f" and {more} more"
+    return f"{path} (already there, so these names are taken: {listed})"
 
 
 def _tests(text: str) -> dict[str, str]:

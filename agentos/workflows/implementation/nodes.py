@@ -55,6 +55,7 @@ async def load(state: ImplementationState, context: BuildContext) -> Update:
         "snapshot": base,
         "before": proving.as_state(before),
         "environment": environment,
+        "missing_extras": list(workspace.missing_extras),
         "material": material,
     }
 

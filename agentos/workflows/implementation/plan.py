@@ -42,7 +42,7 @@ from agentos.workflows.drafting.memory import ledger_hash, read_ledger
 from agentos.workflows.drafting.nodes import NO_MODEL
 from agentos.workflows.drafting.showing import show_changes, show_earlier
 from agentos.workflows.engine.steps import Update
-from agentos.workflows.implementation import revising
+from agentos.workflows.implementation import proving, revising
 from agentos.workflows.implementation.blueprint import (
     Blueprint,
     find_plan_problems,
@@ -224,6 +224,7 @@ async def _ask(
         "item": state["item"],
         "design": text.shown,
         "material": state["material"],
+        "suite": proving.describe_suite_before(state),
         "looking": describe_looking("reviewer", looker),
         "earlier_findings": show_earlier(ledger, notes),
         "changes": show_changes(before, text.design),

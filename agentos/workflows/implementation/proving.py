@@ -33,6 +33,7 @@ from agentos.proving.judging import (
     without_unreachable,
 )
 from agentos.proving.runners.runs import FileCoverage, TestRun
+from agentos.proving.skipping import describe_skipped, skip_reasons
 from agentos.state.terminal_text import clean_text
 from agentos.state.wording import count
 from agentos.workflows.implementation.blueprint import Blueprint, Change
@@ -143,6 +144,9 @@ def say_base(run: TestRun) -> str:
     if not run.tests and not failing:
         return "before: the repository has no tests"
     line = f"before: {len(run.passed)} passed"
+    skipped = skip_reasons(run)
+    if skipped:
+        line += f", {len(skipped)} skipped"
     if not failing:
         return line
     verb = "fails" if len(failing) == 1 else "fail"
@@ -154,9 +158,10 @@ def say_base(run: TestRun) -> str:
     return line
 
 
-def describe_base(run: TestRun) -> str:
+def describe_base(run: TestRun, missing_extras: Sequence[str] = ()) -> str:
     """Describe the suite before anything is changed for a model, within a page: how
-    much passes, and what fails already, by cause.
+    much passes, what is skipped and which optional packages are missing, and what fails
+    already, by cause.
     """
     failures = failures_of(run)
     if not run.tests and not failures:
@@ -165,8 +170,10 @@ def describe_base(run: TestRun) -> str:
     verb = "passes" if passing == 1 else "pass"
     tests = count(passing, "test")
     lines = [f"{tests} of the repository {verb} before any change."]
+    lines += describe_skipped(run)
+    lines += say_missing(missing_extras)
     if not failures:
-        return lines[0]
+        return _within_a_page(lines)
     lines.append(
         f"{len(failures)} fail already. They count against nobody, and a new test that"
         " fails for one of these causes proves nothing:"
@@ -176,6 +183,23 @@ def describe_base(run: TestRun) -> str:
         line = f"- {group.description}: {names}"
         lines.append(line)
     return _within_a_page(lines)
+
+
+def describe_suite_before(state: ImplementationState) -> str:
+    """Describe the suite on the item's base for a model."""
+    run = _read_run(state["before"])
+    return describe_base(run, state.get("missing_extras", ()))
+
+
+def say_missing(extras: Sequence[str]) -> list[str]:
+    """Return a line on the optional packages that the test environment lacks."""
+    if not extras:
+        return []
+    listed = "; ".join(extras)
+    return [
+        "Declared as optional and not installed where the tests run, so that a test that"
+        f" needs one is skipped: {listed}"
+    ]
 
 
 def _within_a_page(lines: Sequence[str]) -> str:

@@ -6,7 +6,6 @@ from agentos.documents.changes import contract
 from agentos.documents.judged_text import without_log
 from agentos.item import Failure
 from agentos.proving.inspection import plain_id
-from agentos.proving.runners.runs import TestRun
 from agentos.repository.look import Looker
 from agentos.workflows.engine.steps import Update
 from agentos.workflows.implementation import (
@@ -25,6 +24,7 @@ from agentos.workflows.implementation.context import (
     say_refused,
     write_accepted,
 )
+from agentos.workflows.implementation.existing_tests import say_taken
 from agentos.workflows.implementation.state import (
     ImplementationState,
     Iteration,
@@ -118,13 +118,24 @@ def _begin(
         "material": state["material"],
         "looking": describe_looking("coder", looker),
         "files": rendering.list_files(workspace, blueprint.declared),
-        "test_files": "\n".join(blueprint.tests),
+        "test_files": _list_test_files(context),
         "remarks": "\n".join(state.get("plan_findings", ())),
-        "suite": proving.describe_base(TestRun.from_data(state["before"])),
+        "suite": proving.describe_suite_before(state),
         "earlier": _show_earlier(state),
         "note": rendering.show_note(state),
         "answering": contract.answering(contract.TESTS),
     }
+
+
+def _list_test_files(context: BuildContext) -> str:
+    """List the test files of the design, with the names that are taken there."""
+    blueprint = context.blueprint
+    lines = []
+    for path in blueprint.tests:
+        text = context.workspace.read_base(path)
+        line = say_taken(path, text, blueprint.scenarios)
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def _show_earlier(state: ImplementationState) -> str:

@@ -171,6 +171,8 @@ class ImplementationState(TypedDict):
     calls: int
     environment: NotRequired[str]
     """Where the test environment comes from."""
+    missing_extras: NotRequired[list[str]]
+    """Optional packages that the project declares and the test environment lacks."""
     cost: NotRequired[int]
     """The cost of the calls in micro-dollars."""
     tests_inputs: NotRequired[dict[str, str]]

@@ -19,6 +19,7 @@ from agentos.proving.environment import (
     Needs,
     has_untrusted_needs,
     install_project,
+    missing_extras,
     nearest_tag,
     optional_modules,
     read_needs,
@@ -200,6 +201,14 @@ class Workspace:
     def environment_notes(self) -> tuple[str, ...]:
         """Describe where the test environment comes from."""
         return self._environment.notes if self._environment else ()
+
+    @property
+    def missing_extras(self) -> tuple[str, ...]:
+        """Optional packages that the project declares and the environment lacks."""
+        if self._environment is None:
+            return ()
+        computed = self._built.declared if self._built else None
+        return missing_extras(self.folder, self._environment.folder, computed)
 
     def gather(self, source: str) -> str:
         """Return the repository context of the design."""

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agentos.errors import BadInput
-from agentos.proving.environment import optional_modules, read_needs
+from agentos.proving.environment import missing_extras, optional_modules, read_needs
 from agentos.proving.environment.requirement_lines import logical_lines
 
 
@@ -289,3 +289,20 @@ def test_every_text_can_be_a_requirement_file(
     )
     with suppress(BadInput):
         assert read_needs(folder).digest("3.11")
+
+
+def test_the_optional_packages_that_are_not_installed_are_named(tmp_path: Path) -> None:
+    project = """\
+[project]
+name = "Shop"
+[project.optional-dependencies]
+zones = ["PyTZ>=2020", "tzdata; sys_platform == 'win32'"]
+test = ["Free_Gun"]
+all = ["shop[zones]"]
+"""
+    folder = write(tmp_path / "project", {"pyproject.toml": project})
+    site = "lib/python3.11/site-packages"
+    write(tmp_path / "env", {f"{site}/free_gun-1.0.dist-info/METADATA": ""})
+    assert missing_extras(folder, tmp_path / "env") == ("zones: pytz",)
+    write(tmp_path / "env", {f"{site}/pytz-2024.1.dist-info/METADATA": ""})
+    assert missing_extras(folder, tmp_path / "env") == ()

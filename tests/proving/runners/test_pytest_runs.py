@@ -11,6 +11,7 @@ import pytest
 from agentos.errors import BadInput
 from agentos.proving.runners import RunRequest, TestOutcome, TestRun, find_runner
 from agentos.proving.runners.pytest_runner import PytestRunner, find_configuration
+from agentos.proving.skipping import describe_skipped
 from tests.proving.runners.conftest import Repository
 
 Make = Callable[[Mapping[str, str]], Repository]
@@ -198,7 +199,9 @@ def test_a_skipped_file_is_named(repository: Make) -> None:
             "test_one.py": "import pytest\npytest.skip('no', allow_module_level=True)\ndef test_a(): pass\n"
         }
     )
-    assert made.run().skipped_files == ("test_one.py",)
+    run = made.run()
+    assert run.skipped_files == ("test_one.py",)
+    assert run.file_reasons["test_one.py"] == "no"
 
 
 def test_doctests_are_tests_where_the_repository_says_so(repository: Make) -> None:
@@ -367,3 +370,29 @@ def test_a_selection_is_never_an_option(tmp_path: Path, name: str) -> None:
         PytestRunner().prepare(
             RunRequest(tmp_path, "python", tmp_path / "results", (name,))
         )
+
+
+def test_skipped_tests_are_described_by_their_reasons(repository: Make) -> None:
+    made = repository(
+        {
+            "test_one.py": """\
+import unittest
+
+import pytest
+
+class TestOld(unittest.TestCase):
+    def test_a(self):
+        self.skipTest("pytz unavailable")
+
+    @unittest.skip("pytz unavailable")
+    def test_b(self): pass
+
+@pytest.mark.skip(reason="pytz unavailable")
+def test_c(): pass
+""",
+            "test_two.py": "import pytest\npytest.importorskip('no_such_zones')\n",
+        }
+    )
+    of_tests, of_files = describe_skipped(made.run())
+    assert of_tests == "3 tests skipped: pytz unavailable"
+    assert of_files.startswith("1 whole file skipped: could not import 'no_such_zones'")

@@ -30,7 +30,7 @@ testpaths = ["tests"]
 def test_the_lines_that_say_how_tests_are_run(tmp_path: Path) -> None:
     text = select(make_repository(tmp_path, FILES), "# 1 - Sell\n").text
     for line in (
-        "optional dependencies: test=pytest>=8",
+        "optional dependencies (tests get those of a test or dev group): test=pytest>=8",
         "pytest: addopts=-q --strict-markers, testpaths=tests",
         "- tests, 1 file: `tests/`: 1 file, such as test_shop.py",
         "- fixtures in `tests/conftest.py`: client\n",

@@ -137,7 +137,7 @@ def test_the_place_of_a_message_is_found_in_a_file_that_nobody_named(
 ) -> None:
     issue = 'It says "cannot wait for ReadTimeout(3): no time is left".'
     text = show(tmp_path, {"shop/pool.py": LARGE, "shop/other.py": FILLER}, issue)
-    assert numbered(text) == {"shop/pool.py": list(range(FIRST + 9, FIRST + 16))}
+    assert numbered(text) == {"shop/pool.py": list(range(FIRST + 7, FIRST + 14))}
 
 
 TRACEBACK = """\
@@ -249,3 +249,38 @@ def test_the_tests_of_a_file_that_the_issue_quotes_are_shown(tmp_path: Path) -> 
     text = show(tmp_path, files, "`--wait-for no` waits.")
     assert "#### `tests/test_cli.py` (how the nearest tests begin" in text
     assert "- `tests/test_cli.py` (tests of `shop/cli.py`)" in text
+
+
+def test_what_makes_an_object_is_shown_with_a_method_that_is_named(
+    tmp_path: Path,
+) -> None:
+    source = (
+        "class Job:\n    def __init__(self) -> None:\n        self.tags = set()\n\n"
+        f"{indented(FILLER)}"
+        "    def __repr__(self) -> str:\n        return str(self.tags)\n\n"
+        "    def do(self, function) -> None:\n        self.function = function\n"
+    )
+    files = {"shop/job.py": source, "shop/other.py": FILLER}
+    text = show(tmp_path, files, "`repr(job)` fails after `every(10).hours.do(task)`.")
+    assert "def __repr__" in text
+    assert "self.function = function" in text
+    assert "self.tags = set()" in text
+    assert "(2 definitions)" not in text
+
+
+def test_what_makes_an_object_is_shown_with_the_method_of_a_traceback(
+    tmp_path: Path,
+) -> None:
+    source = (
+        "class Job:\n    def __init__(self) -> None:\n        self.tags = set()\n\n"
+        f"{indented(FILLER)}"
+        "    def describe(self) -> str:\n        return str(self.tags)\n"
+    )
+    line = source.count("\n")
+    printed = TRACEBACK.format(line=line, name="describe").replace("pool.py", "job.py")
+    text = show(tmp_path, {"shop/job.py": source}, printed)
+    assert {1, 2, 3, line - 1, line} <= set(numbered(text)["shop/job.py"])
+
+
+def indented(source: str) -> str:
+    return "".join(f"    {line}\n" for line in source.splitlines())

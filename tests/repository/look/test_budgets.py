@@ -129,7 +129,7 @@ def test_nothing_asked(repository: Path) -> None:
 def test_a_summary_has_one_line_for_each_look(repository: Path) -> None:
     answer = make_looker(repository).answer(["read short.py", "search zzz", "cat"], 1)
     assert answer.summary == (
-        "read short.py: lines 1-1 of 1:",
+        "read short.py: lines 1-1 of 1",
         "search zzz: 0 hits in 2 files",
         "cat: no such look; the looks are: outline PATH; read PATH 120-220,300-340;"
         " search TEXT [PATH]; symbol NAME; tests NAME; history PATH",

@@ -71,6 +71,35 @@ def test_a_person_reads_the_state_of_the_suite_in_one_line() -> None:
     assert say_base(run) == f"before: 0 passed, 4 fail already: {names}"
 
 
+def skipped(name: str, message: str) -> TestResult:
+    id = f"t.py::{name}"
+    return TestResult(id, id, "t.py", TestOutcome.SKIPPED, "SkipTest", message)
+
+
+def test_skipped_tests_are_told_with_their_reasons() -> None:
+    missing = [skipped(f"zone_{number}", "pytz unavailable") for number in range(3)]
+    run = TestRun((result("a"), *missing))
+    assert say_base(run) == "before: 1 passed, 3 skipped"
+    text = describe_base(run, ["timezone: pytz"])
+    assert text.splitlines()[1:] == [
+        "3 tests skipped: pytz unavailable",
+        "Declared as optional and not installed where the tests run, so that a test that"
+        " needs one is skipped: timezone: pytz",
+    ]
+    both = TestRun(
+        (*missing, skipped("net", "")),
+        skipped_files=("u.py",),
+        file_reasons={"u.py": "could not import 'x'"},
+    )
+    lines = describe_base(both).splitlines()
+    assert lines[1:] == [
+        "4 tests skipped; 3 because of: pytz unavailable; 1 because of: no reason is"
+        " given",
+        "1 whole file skipped: could not import 'x'",
+    ]
+    assert TestRun.from_data(both.as_data()) == both
+
+
 def test_a_model_reads_what_fails_already_by_cause_within_a_page() -> None:
     assert describe_base(TestRun()) == "The repository has no tests yet."
     text = describe_base(BASE)

@@ -255,3 +255,29 @@ def test_every_review_has_the_same_scale(package: str) -> None:
     body = load_prompt(package, "review").body
     assert load_scale() in body
     assert body.count("whoever works from it would not notice") == 1
+
+
+def test_both_reviews_of_documents_say_alike_what_a_person_is_asked() -> None:
+    paragraphs = []
+    for package in (LLD, ISSUE):
+        body = load_prompt(package, "review").body
+        _, _, rest = body.partition("**What only a person can answer**")
+        paragraph, _, _ = rest.partition("\n\n")
+        paragraphs.append(paragraph)
+        plain = " ".join(body.split())
+        assert "If you cannot say what would resolve it, it is a question or" in plain
+    assert "decide `DISCUSS`, or `APPROVED`" in paragraphs[0]
+    assert paragraphs[0] == paragraphs[1]
+
+
+def test_the_review_of_a_plan_asks_whether_the_design_still_fits_the_code() -> None:
+    body = load_prompt("agentos.workflows.implementation", "review").body
+    words = "no longer fits the code that you see, that is a `high` finding"
+    assert words in " ".join(body.split())
+
+
+def test_a_missing_scenario_for_an_error_is_found_in_the_review_of_the_design() -> None:
+    words = "error that the design handles and no scenario provokes"
+    for package in (LLD, "agentos.workflows.implementation"):
+        body = load_prompt(package, "review").body
+        assert words in " ".join(body.split())
