@@ -28,7 +28,7 @@ from agentos.state.terminal_text import clean_text, print_clean
 from agentos.state.wording import enumerate_words, utc_now
 from agentos.workflows.prompts.overrides import check_overrides, load_overrides
 
-NOTED = ("tests", "code")
+NOTED = ("tests", "tests-loop", "code", "code-loop")
 """The prompts that have a place for a person's note."""
 
 if TYPE_CHECKING:

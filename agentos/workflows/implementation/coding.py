@@ -12,6 +12,7 @@ from agentos.repository.look import Looker
 from agentos.workflows.engine.steps import Update
 from agentos.workflows.implementation import (
     accepting,
+    loop,
     proving,
     rendering,
     talk,
@@ -33,6 +34,7 @@ from agentos.workflows.implementation.state import (
     ImplementationState,
     Iteration,
     count_attempts,
+    joined,
 )
 from agentos.workflows.looking import AskTurn, describe_looking
 from agentos.workflows.prompts.rendering import enclose
@@ -79,9 +81,11 @@ async def implement(state: ImplementationState, context: BuildContext) -> Update
     iterations = state["iterations"]
     scaffold = state["scaffolds"][-1]
     start = await _restore_start(state, context)
+    said = talk.from_data(state.get("code_said", ()))
+    if state.get("writer") == loop.LOOP:
+        return await _write_in_turns(state, context, start, said)
     looker = context.looker(start)
     inputs = state.get("code_inputs") or _begin(state, context, looker)
-    said = talk.from_data(state.get("code_said", ()))
     if said:
         said = talk.say(said, _reply(state, context))
     answers_before = _count_answers(iterations)
@@ -105,6 +109,56 @@ async def implement(state: ImplementationState, context: BuildContext) -> Update
         looker,
         workspace.read,
     )
+    update: Update = {
+        "bare": beside.result,
+        "code_inputs": inputs,
+        "code_said": talk.as_data(attempt.said),
+        **bill(state, *attempt.answers),
+    }
+    return {**update, **_take(state, context, attempt, start)}
+
+
+async def _write_in_turns(
+    state: ImplementationState, context: BuildContext, start: str, said: talk.Said
+) -> Update:
+    """Have the code written turn by turn; take one turn."""
+    declared = {}
+    for path in context.blueprint.sources:
+        declared[path] = str(context.blueprint.declared[path])
+    tests = state["scaffolds"][-1]["tests"]
+    phase = loop.Phase(contract.CODE, CODE, "coder", declared, start, tests)
+    inputs = state.get("code_inputs") or _begin_turns(state, context)
+    if said and loop.begins(state, phase):
+        said = talk.say(said, _reply(state, context))
+    step = await loop.take_turn(state, context, phase, inputs, said)
+    update: Update = {"code_inputs": inputs, **step.update}
+    if step.attempt is None:
+        return update
+    state = joined(state, update)
+    return {**update, **_take(state, context, step.attempt, start)}
+
+
+def _begin_turns(state: ImplementationState, context: BuildContext) -> dict[str, str]:
+    """Return what the conversation about the code begins with, if it has turns."""
+    begin = _begin(state, context, None)
+    for name in ("looking", "files"):
+        del begin[name]
+    begin["material"] = context.workspace.show_excerpts(state["source"])
+    begin["tests"] = "\n".join(state["scaffolds"][-1]["names"])
+    begin["workspace"] = loop.describe_workspace(context.config)
+    begin["answering"] = contract.answering(contract.CODE, in_turns=True)
+    return begin
+
+
+def _take(
+    state: ImplementationState,
+    context: BuildContext,
+    attempt: talk.Attempt,
+    start: str,
+) -> Update:
+    """Return the attempt with what can be said against it without running it."""
+    workspace = context.workspace
+    iterations = state["iterations"]
     accepted = attempt.accepted
     report_attempt(context, "coder", attempt)
     number = count_attempts(iterations) + 1
@@ -131,12 +185,8 @@ async def implement(state: ImplementationState, context: BuildContext) -> Update
     )
     update: Update = {
         "iterations": [*iterations, iteration],
-        "bare": beside.result,
-        "code_inputs": inputs,
         "to_fix": False,
         "tests_changed": "",
-        "code_said": talk.as_data(attempt.said),
-        **bill(state, *attempt.answers),
     }
     if accepted.blocked:
         return {**update, **_blocked(accepted.blocked)}
@@ -354,6 +404,7 @@ def _end_if_refused(
     else:
         iterations = [*iterations[:-1], attempt]
     say_refused(context, f"iteration {number}", attempt["refusals"])
+    is_last = is_last or loop.is_out_of_turns(state, context.config, contract.CODE)
     if number < context.config.max_iterations and not is_last:
         return {}
     if state.get("proven"):

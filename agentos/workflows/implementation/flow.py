@@ -64,8 +64,9 @@ class Implementation:
 
     def most_steps(self, assignment: Assignment) -> int:
         """Return an upper bound on the steps of all attempts."""
-        attempts = 8 * SCAFFOLD_ATTEMPTS + 6 * assignment.config.max_iterations
-        return 36 + 2 * MOST_REVISIONS + attempts
+        config = assignment.config
+        attempts = 8 * SCAFFOLD_ATTEMPTS + 6 * config.max_iterations
+        return 36 + 2 * MOST_REVISIONS + attempts + 2 * config.turns
 
     def context(
         self,
@@ -165,6 +166,9 @@ class Implementation:
 def _snapshots(state: ImplementationState) -> set[str]:
     """Return every commit that a step could restore."""
     commits = {state["base"], state["snapshot"]}
+    writing = state.get("writing")
+    if writing:
+        commits.add(writing["snapshot"])
     for iteration in state["iterations"]:
         commits.add(iteration["snapshot"])
     for scaffold in state["scaffolds"]:

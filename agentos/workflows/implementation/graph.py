@@ -64,7 +64,7 @@ def build_graph() -> StateGraph[
     """Return the graph; each step reports to the context's `observe` when it runs."""
     builder = StateGraph(ImplementationState, context_schema=BuildContext)
     for name, step in STEPS.items():
-        builder.add_node(name, as_node(name, step))
+        builder.add_node(name, as_node(name, step, continues=_is_writing))
     builder.add_edge(START, LOAD)
     for before, choose in ROUTES.items():
         builder.add_conditional_edges(before, choose, list(STEPS))
@@ -98,9 +98,16 @@ def _after_revision(state: ImplementationState) -> str:
     return revising.after_revision(state) or FINALIZE
 
 
+def _is_writing(state: ImplementationState) -> bool:
+    """Tell whether a role is in the middle of its turns."""
+    return bool(state.get("writing"))
+
+
 def _after_tests(state: ImplementationState) -> str:
     if state["decision"]:
         return FINALIZE
+    if _is_writing(state):
+        return TESTS
     return TESTS if state["scaffolds"][-1]["problems"] else RED
 
 
@@ -120,6 +127,8 @@ def _after_red(state: ImplementationState) -> str:
 def _after_code(state: ImplementationState) -> str:
     if state["decision"]:
         return FINALIZE
+    if _is_writing(state):
+        return CODE
     current = state["iterations"][-1]
     if current.get("contested") and not current["refusals"]:
         return CONTEST

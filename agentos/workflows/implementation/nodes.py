@@ -47,6 +47,7 @@ async def load(state: ImplementationState, context: BuildContext) -> Update:
         "before": proving.as_state(before),
         "environment": environment,
         "material": material,
+        "writer": context.config.writer,
     }
 
 

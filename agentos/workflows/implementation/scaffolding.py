@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from agentos.documents.changes import contract
+from agentos.documents.changes.contract import TESTS
 from agentos.documents.judged_text import without_log
 from agentos.item import Failure
 from agentos.proving.inspection import plain_id
+from agentos.proving.judging import UnreachableLines
 from agentos.proving.runners.runs import TestRun
 from agentos.repository.look import Looker
 from agentos.workflows.engine.steps import Update
 from agentos.workflows.implementation import (
     accepting,
+    loop,
     proving,
     rendering,
     talk,
     unreachable,
 )
+from agentos.workflows.implementation.context import TESTS as TESTS_NODE
 from agentos.workflows.implementation.context import (
-    TESTS,
     BuildContext,
     bill,
     question_to,
@@ -30,6 +33,7 @@ from agentos.workflows.implementation.state import (
     Iteration,
     Scaffold,
     count_attempts,
+    joined,
 )
 from agentos.workflows.looking import AskTurn, describe_looking
 
@@ -57,18 +61,19 @@ async def scaffold(state: ImplementationState, context: BuildContext) -> Update:
             # Its snapshot may be of another base.
             start = state["snapshot"] if not latest["problems"] else state["base"]
     await workspace.restore(start)
+    named = unreachable.named_in(state)
+    said = talk.from_data(state.get("tests_said", ()))
+    if state.get("writer") == loop.LOOP:
+        return await _write_in_turns(state, context, start, said, named)
     looker = context.looker(_visible(state, start))
     inputs = state.get("tests_inputs") or _begin(state, context, looker)
-    said = talk.from_data(state.get("tests_said", ()))
     if latest is not None and said:
         said = talk.say(said, _reply(state, latest))
     answers_before = _count_answers(attempts)
 
-    named = unreachable.named_in(state)
-
     def ask(slips: int) -> AskTurn:
         number = answers_before + slips + 1
-        return question_to(context, "tests", TESTS, number, inputs)
+        return question_to(context, TESTS, TESTS_NODE, number, inputs)
 
     def accept(answer: str, made: accepting.Made) -> accepting.AcceptedChanges:
         accepted = accepting.read_tests(answer, context.blueprint, workspace, made)
@@ -79,14 +84,68 @@ async def scaffold(state: ImplementationState, context: BuildContext) -> Update:
         return write_accepted(context, accepted)
 
     attempt = await talk.ask_for_changes(ask, accept, said, looker, workspace.read)
+    update: Update = {
+        "tests_inputs": inputs,
+        "tests_said": talk.as_data(attempt.said),
+        **bill(state, *attempt.answers),
+    }
+    return {**update, **_take(state, context, attempt, named)}
+
+
+async def _write_in_turns(
+    state: ImplementationState,
+    context: BuildContext,
+    start: str,
+    said: talk.Said,
+    named: list[UnreachableLines],
+) -> Update:
+    """Have the tests written turn by turn; take one turn."""
+    if state.get("to_mend") and state["iterations"]:
+        # What mends the tests has to fit the code that there is.
+        start = state["iterations"][-1]["snapshot"]
+    declared = {}
+    for path in context.blueprint.tests:
+        declared[path] = str(context.blueprint.declared[path])
+    phase = loop.Phase(TESTS, TESTS_NODE, "test writer", declared, start)
+    inputs = state.get("tests_inputs") or _begin_turns(state, context)
+    attempts = state["scaffolds"]
+    if attempts and said and loop.begins(state, phase):
+        said = talk.say(said, _reply(state, attempts[-1]))
+    step = await loop.take_turn(state, context, phase, inputs, said)
+    named += unreachable.read_unreachable(step.answer)
+    update: Update = {
+        "tests_inputs": inputs,
+        "unreachable": unreachable.as_data(named),
+        **step.update,
+    }
+    if step.attempt is None:
+        return update
+    state = joined(state, update)
+    return {**update, **_take(state, context, step.attempt, named)}
+
+
+def _begin_turns(state: ImplementationState, context: BuildContext) -> dict[str, str]:
+    """Return what the conversation about the tests begins with, if it has turns."""
+    begin = _begin(state, context, None)
+    del begin["looking"]
+    begin["material"] = context.workspace.show_excerpts(state["source"])
+    begin["workspace"] = loop.describe_workspace(context.config)
+    begin["answering"] = contract.answering(contract.TESTS, in_turns=True)
+    return begin
+
+
+def _take(
+    state: ImplementationState,
+    context: BuildContext,
+    attempt: talk.Attempt,
+    named: list[UnreachableLines],
+) -> Update:
+    """Return the attempt with what speaks against its tests, and how it goes on."""
     report_attempt(context, "test writer", attempt)
     scaffold = _judge(context, attempt)
     update: Update = {
-        "scaffolds": [*attempts, scaffold],
-        "tests_inputs": inputs,
-        "tests_said": talk.as_data(attempt.said),
+        "scaffolds": [*state["scaffolds"], scaffold],
         "unreachable": unreachable.as_data(named),
-        **bill(state, *attempt.answers),
     }
     if attempt.accepted.blocked:
         return {**update, **_blocked(attempt.accepted.blocked)}
@@ -259,7 +318,8 @@ def _red_ending(
     say_refused(context, f"tests, attempt {number}", attempts[-1]["problems"])
     # Tests that are to be mended get as many attempts as the first ones.
     allowed = SCAFFOLD_ATTEMPTS * (1 + state.get("mends", 0))
-    if number < allowed:
+    is_last = loop.is_out_of_turns(state, context.config, TESTS)
+    if number < allowed and not is_last:
         return {}
     first = attempts[-1]["problems"][0]
     failure = Failure.RED_INVALID

@@ -84,6 +84,25 @@ class Iteration(TypedDict):
     """Whether it is of an earlier run, and so no attempt of this one."""
 
 
+class Writing(TypedDict):
+    """A phase of writing that is under way: a role works in turns."""
+
+    role: str
+    """`tests` or `code`."""
+    snapshot: str
+    """The commit with the files after the last turn."""
+    turns: list[Slip]
+    """The turns of this phase so far, with what they were answered."""
+    extras: dict[str, str]
+    """The reasons given for files that the design does not declare."""
+    kept: dict[str, str]
+    """Scenarios that the role says must not change, with its reasons."""
+    contested: Said
+    """Tests that the role says are wrong, with its reasons."""
+    idle: int
+    """Turns in a row that did nothing."""
+
+
 class Remembered(TypedDict, total=False):
     """What an item goes on from; what an earlier run did not leave is missing."""
 
@@ -175,6 +194,15 @@ class ImplementationState(TypedDict):
     """What was said in it since: who, and what."""
     code_inputs: NotRequired[dict[str, str]]
     code_said: NotRequired[Said]
+    writer: NotRequired[str]
+    """How tests and code are written: `loop` or `single`."""
+    tries: NotRequired[int]
+    """Attempts from the base that have failed, for which the code is written anew."""
+    writing: NotRequired[Writing | None]
+    """What a role is writing in turns; None between phases."""
+    tests_turns: NotRequired[int]
+    """Turns of the conversation about the tests."""
+    code_turns: NotRequired[int]
     rulings: NotRequired[int]
     """How often the reviewer ruled on contested tests."""
     to_mend: NotRequired[str]
