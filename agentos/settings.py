@@ -368,6 +368,12 @@ class RunConfig:
         "maximum number of attempts at the code before an item ends as not-green",
         builds=True,
     )
+    attempts: int = setting(
+        1,
+        read_whole(1),
+        "how often the code is begun from the base when it did not become green",
+        builds=True,
+    )
     writer: str = setting(
         "",
         read_choice(LOOP, SINGLE),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from agentos.documents.changes import contract
 from agentos.documents.judged_text import without_log
@@ -12,6 +13,7 @@ from agentos.repository.look import Looker
 from agentos.workflows.engine.steps import Update
 from agentos.workflows.implementation import (
     accepting,
+    held_out,
     loop,
     proving,
     rendering,
@@ -69,6 +71,13 @@ Add tests for what the design asks of these lines, by the names of the scenarios
 they belong to, and leave the other tests as they are. You may look at the code as it is
 now. For lines that no test can reach here (another platform, a race) write instead, for
 the reviewer, a line `{form}` for each."""
+_FRESH: Mapping[str, Any] = {
+    "code_said": [],
+    "code_inputs": {},
+    "code_turns": 0,
+    "held_told": False,
+}
+"""What the code is begun from the base with: a conversation without a past."""
 UNCHANGED = "the answer changes nothing, so nothing can turn out differently"
 
 
@@ -80,10 +89,10 @@ async def implement(state: ImplementationState, context: BuildContext) -> Update
     blueprint = context.blueprint
     iterations = state["iterations"]
     scaffold = state["scaffolds"][-1]
-    start = await _restore_start(state, context)
     said = talk.from_data(state.get("code_said", ()))
     if state.get("writer") == loop.LOOP:
-        return await _write_in_turns(state, context, start, said)
+        return await _write_in_turns(state, context, said)
+    start = await _restore_start(state, context)
     looker = context.looker(start)
     inputs = state.get("code_inputs") or _begin(state, context, looker)
     if said:
@@ -119,13 +128,16 @@ async def implement(state: ImplementationState, context: BuildContext) -> Update
 
 
 async def _write_in_turns(
-    state: ImplementationState, context: BuildContext, start: str, said: talk.Said
+    state: ImplementationState, context: BuildContext, said: talk.Said
 ) -> Update:
     """Have the code written turn by turn; take one turn."""
+    start = loop.start_of(state, contract.CODE)
+    if not start:
+        start = await _restore_start(state, context)
     declared = {}
     for path in context.blueprint.sources:
         declared[path] = str(context.blueprint.declared[path])
-    tests = state["scaffolds"][-1]["tests"]
+    tests = held_out.visible_tests(state, context.blueprint)
     phase = loop.Phase(contract.CODE, CODE, "coder", declared, start, tests)
     inputs = state.get("code_inputs") or _begin_turns(state, context)
     if said and loop.begins(state, phase):
@@ -144,7 +156,9 @@ def _begin_turns(state: ImplementationState, context: BuildContext) -> dict[str,
     for name in ("looking", "files"):
         del begin[name]
     begin["material"] = context.workspace.show_excerpts(state["source"])
-    begin["tests"] = "\n".join(state["scaffolds"][-1]["names"])
+    held = held_out.held_names(state, context.blueprint)
+    names = state["scaffolds"][-1]["names"]
+    begin["tests"] = "\n".join(name for name in names if name not in held)
     begin["workspace"] = loop.describe_workspace(context.config)
     begin["answering"] = contract.answering(contract.CODE, in_turns=True)
     return begin
@@ -212,19 +226,39 @@ def _begin(
         "remarks": "\n".join(state.get("plan_findings", ())),
         "tests": rendering.show_new_tests(workspace, state["scaffolds"][-1]["tests"]),
         "files": rendering.show_changed(workspace, blueprint.sources),
-        "feedback": proving.feedback_for_next(state["iterations"], state["before"]),
+        "feedback": _earlier_feedback(state),
         "note": rendering.show_note(state),
         "answering": contract.answering(contract.CODE),
     }
 
 
-async def _restore_start(state: ImplementationState, context: BuildContext) -> str:
-    """Restore the best code so far with the tests as they are now; return the
-    snapshot.
+def _earlier_feedback(state: ImplementationState) -> str:
+    """Return what failed with code that an earlier run left; an attempt from the base
+    begins without.
     """
+    if state.get("tries"):
+        return ""
+    return proving.feedback_for_next(state["iterations"], state["before"])
+
+
+async def _restore_start(state: ImplementationState, context: BuildContext) -> str:
+    """Restore the best code so far with the tests as they are now, without those that
+    are held out; return the snapshot.
+    """
+    start = await _restore_best(state, context)
+    held = held_out.held_names(state, context.blueprint)
+    if not held:
+        return start
+    context.workspace.write(held_out.visible_tests(state, context.blueprint))
+    return context.workspace.snapshot("visible")
+
+
+async def _restore_best(state: ImplementationState, context: BuildContext) -> str:
+    """Restore the best code so far with all tests; return the snapshot."""
     workspace = context.workspace
     number = len(state["scaffolds"])
-    best = proving.best_iteration(state["iterations"], state["before"])
+    of_this_try = state["iterations"][state.get("tried", 0) :]
+    best = proving.best_iteration(of_this_try, state["before"])
     if best is None:
         await workspace.restore(state["snapshot"])
         return state["snapshot"]
@@ -240,7 +274,8 @@ def _reply(state: ImplementationState, context: BuildContext) -> str:
     iterations = state["iterations"]
     last = iterations[-1]
     files = ""
-    best = proving.best_iteration(iterations, state["before"])
+    of_this_try = iterations[state.get("tried", 0) :]
+    best = proving.best_iteration(of_this_try, state["before"])
     if best is not None and best is not last:
         changed = rendering.show_changed(context.workspace, context.blueprint.sources)
         texts = enclose("present text", changed)
@@ -287,21 +322,30 @@ async def prove_green(state: ImplementationState, context: BuildContext) -> Upda
     *earlier, current = state["iterations"]
     scaffold = state["scaffolds"][-1]
     selection = accepting.selection(scaffold)
-    run = await run_tests_at(context, current["snapshot"], selection, ())
+    held = held_out.held_names(state, context.blueprint)
+    snapshot = current["snapshot"]
+    if held:
+        await context.workspace.restore(snapshot)
+        context.workspace.write(scaffold["tests"])
+        snapshot = context.workspace.snapshot("tests")
+    run = await run_tests_at(context, snapshot, selection, ())
     run = proving.own_tests(run, scaffold)
-    refusals = proving.refuse_green(run, scaffold["names"])
+    seen, unseen = held_out.split(run, held)
+    names = [name for name in scaffold["names"] if name not in held]
+    refusals = proving.refuse_green(seen, names)
     judged = Iteration(
         **{
             **current,
+            "snapshot": snapshot,
             "run": proving.as_state(run),
             "refusals": refusals,
-            "feedback": proving.test_feedback(run, refusals, state["before"]),
+            "feedback": proving.test_feedback(seen, refusals, state["before"]),
         }
     )
-    return {
-        "iterations": [*earlier, judged],
-        **_end_if_refused(state, context, judged),
-    }
+    update: Update = {"iterations": [*earlier, judged]}
+    if held and not refusals:
+        update["held_failing"] = bool(proving.refuse_green(unseen, sorted(held)))
+    return {**update, **_end_if_refused(state, context, judged)}
 
 
 async def prove_no_regression(
@@ -343,8 +387,10 @@ async def prove_no_regression(
         update["mends"] = state.get("mends", 0) + 1
         return update
     refusals += uncovered
+    held = held_out.held_names(state, context.blueprint)
+    seen, _ = held_out.split(suite, held)
     judged["refusals"] = refusals
-    judged["feedback"] = proving.test_feedback(suite, refusals, before)
+    judged["feedback"] = proving.test_feedback(seen, refusals, before)
     update["iterations"] = [*earlier, judged]
     return {**update, **_end_if_refused(state, context, judged)}
 
@@ -405,11 +451,16 @@ def _end_if_refused(
         iterations = [*iterations[:-1], attempt]
     say_refused(context, f"iteration {number}", attempt["refusals"])
     is_last = is_last or loop.is_out_of_turns(state, context.config, contract.CODE)
-    if number < context.config.max_iterations and not is_last:
+    of_this_try = number - state.get("tried", 0)
+    if of_this_try < context.config.max_iterations and not is_last:
         return {}
     if state.get("proven"):
         # What its review sent back could not be mended; the proven attempt counts.
         return {}
+    tries = state.get("tries", 0) + 1
+    if tries < context.config.attempts:
+        context.observe("noted", f"attempt {tries} has failed; beginning from the base")
+        return {"tries": tries, "tried": number, **_FRESH}
     best = proving.best_iteration(iterations, state["before"]) or attempt
     cause = (best["refusals"] or attempt["refusals"])[0]
     message = (

@@ -28,6 +28,7 @@ REVISE = "N1_revise_design"
 TESTS = "N2_scaffold"
 CODE = "N4_implement"
 CONTEST = "N4_rule_on_tests"
+HELD = "N5_rule_on_held_out"
 REVIEW = "N6_review_code"
 
 

@@ -65,8 +65,9 @@ class Implementation:
     def most_steps(self, assignment: Assignment) -> int:
         """Return an upper bound on the steps of all attempts."""
         config = assignment.config
-        attempts = 8 * SCAFFOLD_ATTEMPTS + 6 * config.max_iterations
-        return 36 + 2 * MOST_REVISIONS + attempts + 2 * config.turns
+        code = config.turns + 6 * config.max_iterations
+        attempts = 8 * SCAFFOLD_ATTEMPTS + config.attempts * code
+        return 36 + 2 * MOST_REVISIONS + attempts + config.turns
 
     def context(
         self,
@@ -168,7 +169,7 @@ def _snapshots(state: ImplementationState) -> set[str]:
     commits = {state["base"], state["snapshot"]}
     writing = state.get("writing")
     if writing:
-        commits.add(writing["snapshot"])
+        commits |= {writing["start"], writing["snapshot"]}
     for iteration in state["iterations"]:
         commits.add(iteration["snapshot"])
     for scaffold in state["scaffolds"]:

@@ -13,6 +13,7 @@ from agentos.workflows.implementation import (
     code_review,
     coding,
     contesting,
+    held_out,
     memory,
     nodes,
     plan,
@@ -22,6 +23,7 @@ from agentos.workflows.implementation import (
 from agentos.workflows.implementation.context import (
     CODE,
     CONTEST,
+    HELD,
     PLAN,
     REVIEW,
     REVISE,
@@ -51,6 +53,7 @@ STEPS: dict[str, Step] = {
     CODE: coding.implement,
     CONTEST: contesting.rule,
     GREEN: coding.prove_green,
+    HELD: held_out.rule,
     REGRESSION: coding.prove_no_regression,
     REVIEW: code_review.review_code,
     VALIDATE: nodes.validate,
@@ -144,6 +147,14 @@ def _after_ruling(state: ImplementationState) -> str:
 
 
 def _after_green(state: ImplementationState) -> str:
+    if state["decision"]:
+        return FINALIZE
+    if state.get("held_failing"):
+        return HELD
+    return _again_or(REGRESSION, state)
+
+
+def _after_held_out(state: ImplementationState) -> str:
     return FINALIZE if state["decision"] else _again_or(REGRESSION, state)
 
 
@@ -178,6 +189,7 @@ ROUTES: dict[str, Callable[[ImplementationState], str]] = {
     CODE: _after_code,
     CONTEST: _after_ruling,
     GREEN: _after_green,
+    HELD: _after_held_out,
     REGRESSION: _after_regression,
     REVIEW: _after_review,
 }

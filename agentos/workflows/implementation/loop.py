@@ -127,10 +127,19 @@ def describe_workspace(config: RunConfig) -> str:
     return text
 
 
+def start_of(state: ImplementationState, role: str) -> str:
+    """Return the snapshot that the present phase of a role began from; empty if none is
+    under way.
+    """
+    writing = state.get("writing")
+    if writing is None or writing["role"] != role:
+        return ""
+    return writing["start"]
+
+
 def begins(state: ImplementationState, phase: Phase) -> bool:
     """Tell whether a phase begins with its next turn."""
-    writing = state.get("writing")
-    return writing is None or writing["role"] != phase.role
+    return not start_of(state, phase.role)
 
 
 async def take_turn(
@@ -218,6 +227,7 @@ def is_out_of_turns(state: ImplementationState, config: RunConfig, role: str) ->
 def _begin(phase: Phase) -> Writing:
     return Writing(
         role=phase.role,
+        start=phase.start,
         snapshot=phase.start,
         turns=[],
         extras={},

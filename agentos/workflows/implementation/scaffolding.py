@@ -54,6 +54,11 @@ async def scaffold(state: ImplementationState, context: BuildContext) -> Update:
     workspace = context.workspace
     attempts = state["scaffolds"]
     latest = attempts[-1] if attempts else None
+    named = unreachable.named_in(state)
+    said = talk.from_data(state.get("tests_said", ()))
+    start = loop.start_of(state, TESTS)
+    if start:
+        return await _write_in_turns(state, context, start, said, named)
     start = state["base"]
     if latest is not None:
         start = latest.get("snapshot") or start
@@ -61,9 +66,8 @@ async def scaffold(state: ImplementationState, context: BuildContext) -> Update:
             # Its snapshot may be of another base.
             start = state["snapshot"] if not latest["problems"] else state["base"]
     await workspace.restore(start)
-    named = unreachable.named_in(state)
-    said = talk.from_data(state.get("tests_said", ()))
     if state.get("writer") == loop.LOOP:
+        start = _visible(state, start)
         return await _write_in_turns(state, context, start, said, named)
     looker = context.looker(_visible(state, start))
     inputs = state.get("tests_inputs") or _begin(state, context, looker)
@@ -100,9 +104,6 @@ async def _write_in_turns(
     named: list[UnreachableLines],
 ) -> Update:
     """Have the tests written turn by turn; take one turn."""
-    if state.get("to_mend") and state["iterations"]:
-        # What mends the tests has to fit the code that there is.
-        start = state["iterations"][-1]["snapshot"]
     declared = {}
     for path in context.blueprint.tests:
         declared[path] = str(context.blueprint.declared[path])
@@ -285,7 +286,10 @@ async def _put_below_code(state: ImplementationState, context: BuildContext) -> 
     await workspace.restore(tests_before)
     workspace.write(scaffold["tests"])
     snapshot = workspace.snapshot("tests")
-    changed = workspace.diff(tests_before, snapshot)
+    changed = ""
+    if state.get("writer") != loop.LOOP:
+        # In a loop there are tests that the coder must not see; it can look.
+        changed = workspace.diff(tests_before, snapshot)
     rebased = Iteration(
         **{
             **latest,

@@ -89,6 +89,8 @@ class Writing(TypedDict):
 
     role: str
     """`tests` or `code`."""
+    start: str
+    """The commit that the phase began from."""
     snapshot: str
     """The commit with the files after the last turn."""
     turns: list[Slip]
@@ -197,12 +199,22 @@ class ImplementationState(TypedDict):
     writer: NotRequired[str]
     """How tests and code are written: `loop` or `single`."""
     tries: NotRequired[int]
-    """Attempts from the base that have failed, for which the code is written anew."""
+    """Attempts from the base that have failed, so that the code was begun anew."""
+    tried: NotRequired[int]
+    """Attempts at the code before the present one from the base."""
     writing: NotRequired[Writing | None]
     """What a role is writing in turns; None between phases."""
     tests_turns: NotRequired[int]
     """Turns of the conversation about the tests."""
     code_turns: NotRequired[int]
+    held_failing: NotRequired[bool]
+    """Whether tests that the coder does not see fail, and the reviewer is to rule."""
+    held_rulings: NotRequired[int]
+    """How often the reviewer ruled on them."""
+    held_told: NotRequired[bool]
+    """Whether the coder was told the scenarios of those that are right."""
+    held_dropped: NotRequired[list[str]]
+    """Those that were wrong, with the reason, a line each."""
     rulings: NotRequired[int]
     """How often the reviewer ruled on contested tests."""
     to_mend: NotRequired[str]
