@@ -116,10 +116,9 @@ def read_shallow(store: Path) -> frozenset[str]:
     return frozenset(map(checked_commit, lines))
 
 
-def show_copy(worktree: Worktree, staging: Path) -> None:
-    """Give the folder a `.git` with the commit that the item builds on and nothing else:
-    no earlier work on the item, and no snapshot, which may hold tests that whoever writes
-    the code must not see.
+def show_copy(worktree: Worktree, commit: str, staging: Path) -> None:
+    """Give the folder a `.git` with the item's branch at a commit and nothing else: no
+    snapshot, and no later commit.
 
     It is for generated code and for people who look: we never read it, so nothing that
     is written there has an effect outside of the sandbox.
@@ -127,20 +126,19 @@ def show_copy(worktree: Worktree, staging: Path) -> None:
     copy = staging / "copy"
     _make_repository(copy, worktree, bare="false")
     own = worktree.git()
-    base = worktree.base
     # It ends where the store is shallow.
-    history = set(own.run("rev-list", base).decode("ascii").split())
+    history = set(own.run("rev-list", commit).decode("ascii").split())
     edges = read_shallow(worktree.store)
-    if edges == {base}:
+    if edges == {commit}:
         _copy_packs(worktree.store, copy)
     else:
         _pack(own, _objects_of(own, history), copy)
     _write_shallow(copy, edges & history)
     branch = copy / worktree.branch_ref
     branch.parent.mkdir(parents=True)
-    branch.write_text(base, "ascii")
+    branch.write_text(commit, "ascii")
     git = Git(copy, worktree.path)
-    git.run("read-tree", base)
+    git.run("read-tree", commit)
     shown = worktree.path / ".git"
     is_link = shown.is_symlink()
     if shown.is_dir() and not is_link:
