@@ -5,7 +5,7 @@ are carried out in the order in which they stand, or the word that the work is d
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from agentos.documents.changes.contract import DONE, ONE_COMMAND
@@ -31,6 +31,25 @@ _HERE = re.compile(
 """The beginning of a here-document, with the word that ends it."""
 
 
+_UNCLOSED = (
+    "the end of the command is missing: close its block, and each of its"
+    " here-documents. It was not run."
+)
+_AMBIGUOUS = (
+    "the block of the command could end at two places; use a fence that is longer than"
+    " any fence inside. It was not run."
+)
+_TOO_LONG = (
+    f"the command has more than {MAX_COMMAND:,} characters; write files with blocks of"
+    " their own. It was not run."
+)
+_DONE_TOO_EARLY = (
+    f"`{DONE}` beside a command does not count: say it in a turn of its own, when you"
+    " have seen what the command prints."
+)
+_SECOND = f"{ONE_COMMAND}; this one and all below it were not carried out."
+
+
 @dataclass(frozen=True, slots=True)
 class Turn:
     """One turn: the changes above its command, the command, the changes below it."""
@@ -45,54 +64,47 @@ class Turn:
 
 def read_turn(answer: str) -> Turn:
     """Split an answer at its command; the two parts are read as changes of files."""
-    if len(answer) > MAX_BYTES:
-        return Turn(answer[:MAX_BYTES])
-    rows = _without_thoughts(answer.removeprefix("\ufeff").split("\n"))
-    fences = _fences_of(rows)
-    layout = _lay_out(rows, fences)
+    text = answer[:MAX_BYTES].removeprefix("\ufeff")
+    rows = _without_thoughts(text.split("\n"))
+    layout, fences = _lay_out(rows)
     commands = [fence for fence in fences if _opens_command(fence, layout)]
     if not commands:
-        return Turn("\n".join(rows), is_done=_says_done(rows, layout.covered))
-    first = commands[0]
-    before = rows[: first.row]
-    end, is_closed = _find_end(rows, fences, first)
-    if not is_closed:
-        problem = problem_at(
-            first.row + 1,
-            "the end of the command is missing: close its block, and each of its"
-            " here-documents. It was not run.",
-        )
-        return Turn("\n".join(before), problems=(problem,))
-    command = "\n".join(rows[first.row + 1 : end]).replace("\r", "")
+        is_done = _says_done(rows, layout.covered)
+        return Turn("\n".join(rows), is_done=is_done)
+    opening = commands[0]
+    above = rows[: opening.row]
+    before = "\n".join(above)
+    line = opening.row + 1
+    end = _find_end(rows, fences, opening)
+    if end is None:
+        return Turn(before, problems=(problem_at(line, _UNCLOSED),))
+    command = "\n".join(rows[line:end])
     below = rows[end + 1 :]
     problems = []
-    later = [fence.row for fence in commands if fence.row > end]
-    if later:
-        line = later[0] + 1
-        text = f"{ONE_COMMAND}; this one and all below it were not carried out."
-        problems.append(problem_at(line, text))
-        below = rows[end + 1 : later[0]]
+    second = _find_second(commands, end)
+    if second:
+        problems.append(problem_at(second + 1, _SECOND))
+        below = rows[end + 1 : second]
     elif _has_loose_fence(below):
-        text = (
-            "the block of the command could end at two places; use a fence that is"
-            " longer than any fence inside. It was not run."
-        )
-        problem = problem_at(first.row + 1, text)
-        return Turn("\n".join(before), problems=(problem,))
+        return Turn(before, problems=(problem_at(line, _AMBIGUOUS),))
     if len(command) > MAX_COMMAND:
-        text = (
-            f"the command has more than {MAX_COMMAND:,} characters; write files with"
-            " blocks of their own. It was not run."
-        )
-        problem = problem_at(first.row + 1, text)
-        return Turn("\n".join(before), problems=(problem,))
-    if _says_done(before) or _says_done(below):
-        text = (
-            f"`{DONE}` beside a command does not count: say it in a turn of its own,"
-            " when you have seen what the command prints."
-        )
-        problems.append(problem_at(first.row + 1, text))
-    return Turn("\n".join(before), command, "\n".join(below), problems=tuple(problems))
+        return Turn(before, problems=(problem_at(line, _TOO_LONG),))
+    if _says_done(above) or _says_done(below):
+        problems.append(problem_at(line, _DONE_TOO_EARLY))
+    return Turn(
+        before,
+        command.replace("\r", ""),
+        "\n".join(below),
+        problems=tuple(problems),
+    )
+
+
+def _find_second(commands: Sequence[Fence], end: int) -> int:
+    """Return the row of the first command below another one's end, 0 without one."""
+    for fence in commands:
+        if fence.row > end:
+            return fence.row
+    return 0
 
 
 def read_undeclared(text: str) -> dict[str, str]:
@@ -100,91 +112,108 @@ def read_undeclared(text: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for row in text.split("\n"):
         match = _UNDECLARED.match(row[:_LONGEST_ROW])
-        if match is not None and len(found) < _MOST_UNDECLARED:
-            found[match["path"]] = match["reason"].strip(" `*")
+        if match is None:
+            continue
+        path = match["path"]
+        reason = match["reason"]
+        found[path] = reason.strip(" `*")
+        if len(found) == _MOST_UNDECLARED:
+            break
     return found
 
 
 def _without_thoughts(rows: list[str]) -> list[str]:
-    first = next((number for number, row in enumerate(rows) if row.strip()), 0)
+    """Leave out a model's thoughts, whose blocks are drafts."""
+    first = 0
+    while first < len(rows) and not rows[first].strip():
+        first += 1
     begin = after_thinking(rows, first, len(rows))
-    return rows if begin == first else rows[begin:]
+    if begin == first:
+        return rows
+    return rows[begin:]
 
 
-def _fences_of(rows: Rows) -> list[Fence]:
-    candidates = []
+def _lay_out(rows: Rows) -> tuple[Layout, list[Fence]]:
+    """Find the blocks of files, and all fences."""
+    fenced = _rows_with(rows, "```", "~~~")
+    marked = _rows_with(rows, "<<<<", ">>>>")
+    fences = read_fences(rows, fenced[:_MAX_FENCES])
+    sections = SectionMap(rows, marked)
+    return Layout(rows, fences, sections), fences
+
+
+def _rows_with(rows: Rows, *signs: str) -> list[int]:
+    found = []
     for number, row in enumerate(rows):
-        if "```" in row or "~~~" in row:
-            candidates.append(number)
-    return read_fences(rows, candidates[:_MAX_FENCES])
-
-
-def _lay_out(rows: Rows, fences: list[Fence]) -> Layout:
-    marked = [
-        number for number, row in enumerate(rows) if "<<<<" in row or ">>>>" in row
-    ]
-    return Layout(rows, fences, SectionMap(rows, marked))
+        if any(sign in row for sign in signs):
+            found.append(number)
+    return found
 
 
 def _opens_command(fence: Fence, layout: Layout) -> bool:
     """Tell whether a fence opens a command: a shell's block that is no file's."""
-    language = fence.info.partition(" ")[0].casefold()
-    if language not in SHELLS:
+    language, _, _ = fence.info.partition(" ")
+    if language.casefold() not in SHELLS:
         return False
     for block in layout.blocks:
-        if block.fence.row == fence.row:
+        opened = block.fence.row
+        if opened == fence.row:
             # A path in the sentence above does not make a command the text of a file.
             return not block.name.is_sure
-        if block.fence.row < fence.row < block.end:
+        if opened < fence.row < block.end:
             return False
     return True
 
 
-def _find_end(rows: Rows, fences: Sequence[Fence], opening: Fence) -> tuple[int, bool]:
-    """Return the row of the fence that closes a command, and whether there is one; what
-    stands in a here-document closes nothing.
+def _find_end(rows: Rows, fences: Sequence[Fence], opening: Fence) -> int | None:
+    """Return the row of the fence that closes a command, None without one; what stands
+    in a here-document closes nothing.
     """
-    closing = {
-        fence.row
-        for fence in fences
-        if fence.row > opening.row and not fence.info and fence.may_close(opening)
-    }
-    delimiters: list[tuple[str, bool]] = []
+    closing = set()
+    for fence in fences:
+        if not fence.info and fence.may_close(opening):
+            closing.add(fence.row)
+    # The word that ends each here-document, and whether it may be indented.
+    open_documents: list[tuple[str, bool]] = []
     for number in range(opening.row + 1, len(rows)):
         row = rows[number].rstrip("\r")
-        if delimiters:
-            word, may_indent = delimiters[0]
-            if (row.lstrip("\t") if may_indent else row) == word:
-                del delimiters[0]
+        if not open_documents:
+            if number in closing:
+                return number
+            open_documents += _here_documents(row)
             continue
-        if number in closing:
-            return number, True
-        for dash, double, single, bare in _HERE.findall(row):
-            delimiters.append((double or single or bare, bool(dash)))
-    return len(rows), False
+        word, may_indent = open_documents[0]
+        if may_indent:
+            row = row.lstrip("\t")
+        if row == word:
+            del open_documents[0]
+    return None
+
+
+def _here_documents(row: str) -> Iterator[tuple[str, bool]]:
+    for dash, *words in _HERE.findall(row):
+        yield "".join(words), bool(dash)
 
 
 def _has_loose_fence(rows: Rows) -> bool:
     """Tell whether a fence is left that no block accounts for."""
-    fences = _fences_of(rows)
-    layout = _lay_out(rows, fences)
-    open_blocks = 0
+    layout, fences = _lay_out(rows)
+    taken: set[int] = set()
+    for block in layout.blocks:
+        taken.update(range(block.fence.row, block.end + 1))
+    depth = 0
     for fence in fences:
-        if any(block.fence.row <= fence.row <= block.end for block in layout.blocks):
+        if fence.row in taken:
             continue
-        if fence.info:
-            open_blocks += 1
-        elif open_blocks:
-            open_blocks -= 1
-        else:
+        depth += 1 if fence.info else -1
+        if depth < 0:
             return True
     return False
 
 
 def _says_done(rows: Rows, covered: bytes | bytearray = b"") -> bool:
     for number, row in enumerate(rows):
-        if number < len(covered) and covered[number]:
-            continue
-        if _DONE.fullmatch(row.strip()):
+        is_text = number < len(covered) and covered[number]
+        if not is_text and _DONE.fullmatch(row.strip()):
             return True
     return False

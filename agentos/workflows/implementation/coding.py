@@ -21,6 +21,7 @@ from agentos.workflows.implementation import (
     unreachable,
     without_code,
 )
+from agentos.workflows.implementation.commands import describe_workspace
 from agentos.workflows.implementation.context import (
     CODE,
     BuildContext,
@@ -31,6 +32,7 @@ from agentos.workflows.implementation.context import (
     say_refused,
     write_accepted,
 )
+from agentos.workflows.implementation.phase import Phase
 from agentos.workflows.implementation.state import (
     Contested,
     ImplementationState,
@@ -138,7 +140,7 @@ async def _write_in_turns(
     for path in context.blueprint.sources:
         declared[path] = str(context.blueprint.declared[path])
     tests = held_out.visible_tests(state, context.blueprint)
-    phase = loop.Phase(contract.CODE, CODE, "coder", declared, start, tests)
+    phase = Phase(contract.CODE, CODE, "coder", declared, start, tests)
     inputs = state.get("code_inputs") or _begin_turns(state, context)
     if said and loop.begins(state, phase):
         said = talk.say(said, _reply(state, context))
@@ -159,7 +161,7 @@ def _begin_turns(state: ImplementationState, context: BuildContext) -> dict[str,
     held = held_out.held_names(state, context.blueprint)
     names = state["scaffolds"][-1]["names"]
     begin["tests"] = "\n".join(name for name in names if name not in held)
-    begin["workspace"] = loop.describe_workspace(context.config)
+    begin["workspace"] = describe_workspace(context.config)
     begin["answering"] = contract.answering(contract.CODE, in_turns=True)
     return begin
 

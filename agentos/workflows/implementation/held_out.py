@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Awaitable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from agentos.documents.judged_text import without_log
@@ -24,7 +24,7 @@ from agentos.proving.feedback import write_feedback
 from agentos.proving.inspection import plain_id, scenario_of
 from agentos.proving.inspection.collection import collect_tests
 from agentos.proving.inspection.parsing import parse_python
-from agentos.proving.runners.runs import TestResult, TestRun
+from agentos.proving.runners.runs import CollectionError, TestRun
 from agentos.settings import LOOP
 from agentos.state.wording import count
 from agentos.workflows.engine.steps import Update
@@ -40,7 +40,6 @@ from agentos.workflows.implementation.context import (
 from agentos.workflows.implementation.state import (
     ImplementationState,
     Iteration,
-    Scaffold,
 )
 from agentos.workflows.looking import describe_looking
 from agentos.workflows.verdicts import ask_for_verdict
@@ -69,93 +68,134 @@ def held_scenarios(state: ImplementationState, blueprint: Blueprint) -> frozense
 
 def choose(item: str, scenarios: Sequence[str]) -> frozenset[str]:
     """Return one in five scenarios, by a hash, so that every run takes the same ones."""
-
-    def rank(scenario: str) -> str:
-        return hashlib.sha256(f"{item}:{scenario}".encode()).hexdigest()
-
+    ranks = {}
+    for scenario in scenarios:
+        name = f"{item}:{scenario}"
+        digest = hashlib.sha256(name.encode())
+        ranks[scenario] = digest.digest()
+    ranked = sorted(scenarios, key=ranks.__getitem__)
     number = len(scenarios) // ONE_IN
-    return frozenset(sorted(scenarios, key=rank)[:number])
+    return frozenset(ranked[:number])
 
 
 def held_names(state: ImplementationState, blueprint: Blueprint) -> frozenset[str]:
     """Return the ids of the item's tests that the coder does not see."""
     held = held_scenarios(state, blueprint)
-    names = state["scaffolds"][-1]["names"]
-    return frozenset(name for name in names if plain_id(scenario_of(name)) in held)
+    scaffold = state["scaffolds"][-1]
+    names = set()
+    for name in scaffold["names"]:
+        if _scenario(name) in held:
+            names.add(name)
+    return frozenset(names)
 
 
 def visible_tests(state: ImplementationState, blueprint: Blueprint) -> dict[str, str]:
     """Return the item's test files as the coder has them."""
     held = held_names(state, blueprint)
-    tests = state["scaffolds"][-1]["tests"]
-    return {path: without_tests(path, text, held) for path, text in tests.items()}
+    scaffold = state["scaffolds"][-1]
+    visible = {}
+    for path, text in scaffold["tests"].items():
+        visible[path] = without_tests(path, text, held)
+    return visible
 
 
 def without_tests(path: str, text: str, names: Collection[str]) -> str:
     """Return the text of a test file without some of its tests."""
-    own = {name.partition("::")[2] for name in names if name.startswith(f"{path}::")}
-    if not own:
-        return text
     module = parse_python(text)
     if not isinstance(module, ast.Module):
         return text
     rows = text.splitlines(keepends=True)
     for test in reversed(collect_tests(module)):
-        if test.name not in own:
+        if f"{path}::{test.name}" not in names:
             continue
         node = test.node
-        first = min([node.lineno, *(mark.lineno for mark in node.decorator_list)])
-        indent = " " * node.col_offset
-        # A class may have no other test, and its body must not be empty.
-        rest = [f"{indent}pass\n"] if node.col_offset else []
-        rows[first - 1 : node.end_lineno] = rest
+        first = node.lineno
+        for mark in node.decorator_list:
+            first = min(first, mark.lineno)
+        left = []
+        if node.col_offset:
+            # Its class may have no other test, and a body must not be empty.
+            indent = " " * node.col_offset
+            left.append(f"{indent}pass\n")
+        rows[first - 1 : node.end_lineno] = left
     return "".join(rows)
 
 
 def split(run: TestRun, names: Collection[str]) -> tuple[TestRun, TestRun]:
     """Return a run of the tests that the coder sees, and one of those that it does not."""
-    seen = [test for test in run.tests if test.base not in names]
-    unseen = [test for test in run.tests if test.base in names]
+    seen = []
+    unseen = []
+    for test in run.tests:
+        if test.base in names:
+            unseen.append(test)
+        else:
+            seen.append(test)
     return replace(run, tests=tuple(seen)), replace(run, tests=tuple(unseen))
+
+
+def _scenario(name: str) -> str:
+    return plain_id(scenario_of(name))
 
 
 async def rule(state: ImplementationState, context: BuildContext) -> Update:
     """Ask the reviewer whether held-out tests that fail are right: a wrong test is
     dropped; of a right one the coder is told the scenario, once.
     """
-    *earlier, current = state["iterations"]
+    current = state["iterations"][-1]
     held = held_names(state, context.blueprint)
-    run = TestRun.from_data(current["run"])
-    _, unseen = split(run, held)
-    failing = sorted({failure.base for failure in _failed_tests(unseen)})
+    _, unseen = split(TestRun.from_data(current["run"]), held)
+    failing = _failing(unseen)
     if state.get("held_told"):
         return _end(state, failing)
     verdict, update = await _ask(state, context, unseen)
     context.observe("noted", f"held-out tests: {verdict.summary}")
     if verdict.decision is Decision.DISCUSS:
+        questions = list(verdict.questions) or [verdict.summary]
         return {
             **update,
             "decision": str(State.NEEDS_DISCUSSION),
             "message": verdict.summary,
-            "questions": list(verdict.questions) or [verdict.summary],
+            "questions": questions,
         }
-    wrong = {}
-    if verdict.decision is Decision.REVISE:
-        for name in failing:
-            for finding in verdict.findings:
-                if name.rpartition("::")[2] in finding.section:
-                    wrong[name] = finding.text
+    wrong = _find_wrong(failing, verdict)
     if wrong:
         update |= await _drop(state, context, wrong)
-        current = update["iterations"][-1]
+    update["held_failing"] = False
     right = [name for name in failing if name not in wrong]
     if not right:
-        return {**update, "held_failing": False}
-    text = _TELL.format(scenarios=_show_scenarios(state, right))
-    reason = f"{count(len(right), 'test')} that the coder does not see"
-    told = Iteration(**{**current, "refusals": [f"fails {reason}"], "feedback": text})
+        return update
+    iterations: list[Iteration] = update.get("iterations", state["iterations"])
+    *earlier, current = iterations
+    tests = count(len(right), "test")
+    told = current.copy()
+    told["refusals"] = [f"fails {tests} that the coder does not see"]
+    told["feedback"] = _TELL.format(scenarios=_show_scenarios(state, right))
     update["iterations"] = [*earlier, told]
-    return {**update, "held_failing": False, "held_told": True}
+    update["held_told"] = True
+    return update
+
+
+def _failing(run: TestRun) -> list[str]:
+    """Return the tests that fail, without their parameters."""
+    names = set()
+    for failure in failures_of(run):
+        if isinstance(failure, CollectionError):
+            continue
+        names.add(failure.base)
+    return sorted(names)
+
+
+def _find_wrong(failing: Sequence[str], verdict: Verdict) -> dict[str, str]:
+    """Return the tests that a ruling says are wrong, each with the reason."""
+    wrong: dict[str, str] = {}
+    if verdict.decision is not Decision.REVISE:
+        return wrong
+    for name in failing:
+        _, _, test = name.rpartition("::")
+        for finding in verdict.findings:
+            if test in finding.section:
+                wrong[name] = finding.text
+    return wrong
 
 
 async def _ask(
@@ -202,21 +242,22 @@ async def _drop(
     *earlier, current = state["iterations"]
     *before, scaffold = state["scaffolds"]
     workspace = context.workspace
-    tests = {}
+    left = scaffold.copy()
+    left["names"] = [name for name in scaffold["names"] if name not in wrong]
+    left["tests"] = {}
     for path, text in scaffold["tests"].items():
-        tests[path] = without_tests(path, text, wrong)
-    names = [name for name in scaffold["names"] if name not in wrong]
+        left["tests"][path] = without_tests(path, text, wrong)
     await workspace.restore(current["snapshot"])
-    workspace.write(tests)
-    snapshot = workspace.snapshot("tests")
+    workspace.write(left["tests"])
     kept, _ = split(TestRun.from_data(current["run"]), wrong)
-    left = Scaffold(**{**scaffold, "tests": tests, "names": names})
-    proven = Iteration(
-        **{**current, "snapshot": snapshot, "run": proving.as_state(kept)}
-    )
-    lines = [f"{name}: {reason}" for name, reason in wrong.items()]
-    for line in lines:
+    proven = current.copy()
+    proven["snapshot"] = workspace.snapshot("tests")
+    proven["run"] = proving.as_state(kept)
+    lines = []
+    for name, reason in wrong.items():
+        line = f"{name}: {reason}"
         context.observe("warned", f"a held-out test is wrong and is dropped: {line}")
+        lines.append(line)
     return {
         "scaffolds": [*before, left],
         "iterations": [*earlier, proven],
@@ -225,10 +266,13 @@ async def _drop(
 
 
 def _end(state: ImplementationState, failing: Sequence[str]) -> Update:
-    scenarios = sorted({plain_id(scenario_of(name)) for name in failing})
-    cause = _STILL.format(", ".join(scenarios))
+    scenarios = set(map(_scenario, failing))
+    ordered = sorted(scenarios)
+    listed = ", ".join(ordered)
+    cause = _STILL.format(listed)
     *earlier, current = state["iterations"]
-    refused = Iteration(**{**current, "refusals": [cause]})
+    refused = current.copy()
+    refused["refusals"] = [cause]
     return {
         "iterations": [*earlier, refused],
         "held_failing": False,
@@ -238,17 +282,14 @@ def _end(state: ImplementationState, failing: Sequence[str]) -> Update:
     }
 
 
-def _failed_tests(run: TestRun) -> list[TestResult]:
-    return [failure for failure in failures_of(run) if isinstance(failure, TestResult)]
-
-
-def _show_scenarios(state: ImplementationState, names: Sequence[str]) -> str:
+def _show_scenarios(state: ImplementationState, names: Iterable[str]) -> str:
     """Return the rows of the design about some tests."""
-    wanted = {plain_id(scenario_of(name)) for name in names}
-    rows = [
-        f"- {scenario.id}: {scenario.name}; input: {scenario.input};"
-        f" expected: {scenario.expected}"
-        for scenario in parse_lld(state["source"]).scenarios
-        if plain_id(scenario.id) in wanted
-    ]
+    wanted = set(map(_scenario, names))
+    rows = []
+    for scenario in parse_lld(state["source"]).scenarios:
+        if plain_id(scenario.id) not in wanted:
+            continue
+        row = f"- {scenario.id}: {scenario.name}; input: {scenario.input}"
+        row += f"; expected: {scenario.expected}"
+        rows.append(row)
     return "\n".join(rows)

@@ -19,6 +19,7 @@ from agentos.workflows.implementation import (
     talk,
     unreachable,
 )
+from agentos.workflows.implementation.commands import describe_workspace
 from agentos.workflows.implementation.context import TESTS as TESTS_NODE
 from agentos.workflows.implementation.context import (
     BuildContext,
@@ -28,6 +29,7 @@ from agentos.workflows.implementation.context import (
     say_refused,
     write_accepted,
 )
+from agentos.workflows.implementation.phase import Phase
 from agentos.workflows.implementation.state import (
     ImplementationState,
     Iteration,
@@ -107,7 +109,7 @@ async def _write_in_turns(
     declared = {}
     for path in context.blueprint.tests:
         declared[path] = str(context.blueprint.declared[path])
-    phase = loop.Phase(TESTS, TESTS_NODE, "test writer", declared, start)
+    phase = Phase(TESTS, TESTS_NODE, "test writer", declared, start)
     inputs = state.get("tests_inputs") or _begin_turns(state, context)
     attempts = state["scaffolds"]
     if attempts and said and loop.begins(state, phase):
@@ -130,7 +132,7 @@ def _begin_turns(state: ImplementationState, context: BuildContext) -> dict[str,
     begin = _begin(state, context, None)
     del begin["looking"]
     begin["material"] = context.workspace.show_excerpts(state["source"])
-    begin["workspace"] = loop.describe_workspace(context.config)
+    begin["workspace"] = describe_workspace(context.config)
     begin["answering"] = contract.answering(contract.TESTS, in_turns=True)
     return begin
 

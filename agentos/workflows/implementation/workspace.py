@@ -291,6 +291,15 @@ class Workspace:
         self._is_exact = True
         return self._at
 
+    async def snapshot_of_turn(self, name: str) -> str:
+        """Save all files under a name and remove those that git ignores, so that what is
+        there is what a restore of the snapshot gives; return the commit.
+        """
+        commit = self.snapshot(name)
+        self._is_exact = False
+        await self.restore(commit)
+        return commit
+
     async def restore(
         self, commit: str, worthless: Mapping[str, str] | None = None
     ) -> None:

@@ -62,13 +62,22 @@ def _refuse(why: str) -> ProviderError:
 def _name(request: Request, round: int) -> str:
     workflow, _, role = request.purpose.partition(".")
     suffix = "json" if role in _VERDICTS else "md"
-    name = f"{role}-{round}.{suffix}"
+    place = str(round)
     if _IN_TURNS in request.inputs:
-        said = [one for one in request.messages if one.speaker is Speaker.USER]
-        name = f"{role}-{round}.{len(said):02}.{suffix}"
+        place += f".{_turn(request):02}"
+    name = f"{role}-{place}.{suffix}"
     if workflow == "implementation":
         return name
     return f"{workflow}-{name}"
+
+
+def _turn(request: Request) -> int:
+    """Return which turn of a conversation is asked for, from 1."""
+    number = 0
+    for message in request.messages:
+        if message.speaker is Speaker.USER:
+            number += 1
+    return number
 
 
 def _is_answered(request: Request) -> bool:

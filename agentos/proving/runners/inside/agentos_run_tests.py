@@ -19,60 +19,90 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 _HUNK = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
-_MOST_FILES = 2_000
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test)\.py$")
+_MOST_FILES = 20_000
 
 
 def main(arguments: list[str]) -> int:
     """Put back what has to stay as it is, and run the chosen tests."""
-    tools = Path(os.environ["AGENTOS_TOOLS"])
-    settings = json.loads((tools / "settings.json").read_text("utf-8"))
+    if "--help" in arguments:
+        print(__doc__)
+        return 0
+    settings = read_settings()
+    restore(settings)
+    chosen = choose(arguments, settings)
+    if chosen is None:
+        return 0
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    if settings["configuration"]:
+        command += ["-c", settings["configuration"], "--rootdir", "."]
+    command += chosen
+    return subprocess.call(command)
+
+
+def read_settings() -> dict[str, Any]:
+    """Return what is known of the item."""
+    path = tools() / "settings.json"
+    text = path.read_text("utf-8")
+    settings: dict[str, Any] = json.loads(text)
+    return settings
+
+
+def tools() -> Path:
+    """Return the folder with the settings and the accepted files."""
+    return Path(os.environ["AGENTOS_TOOLS"])
+
+
+def choose(arguments: list[str], settings: dict[str, Any]) -> list[str] | None:
+    """Return the tests to run, an empty list for all, None if there are none."""
+    if arguments == ["all"]:
+        return []
+    if arguments == ["touched"]:
+        names = changed_names()
+        found = find_touched(names)
+        missing = "no test mentions what the changed lines define"
+        print("run-tests:", *found, flush=True)
+    elif arguments in ([], ["item"]):
+        found = list(filter(os.path.exists, settings["tests"]))
+        missing = "the item has no tests yet"
+    else:
+        return arguments
+    if found:
+        return found
+    print(f"{missing}; run-tests all runs the whole suite")
+    return None
+
+
+def restore(settings: dict[str, Any]) -> None:
+    """Give the files that are not the model's to change their bytes back, and say which
+    differed.
+    """
     wanted = {}
     for path in settings["accepted"]:
-        wanted[path] = (tools / "accepted" / path).read_bytes()
+        accepted = tools() / "accepted" / path
+        wanted[path] = accepted.read_bytes()
     unchanged = set(settings["unchanged"])
-    for path in _git("diff", "--name-only", "HEAD").splitlines():
+    changed = _git("diff", "--name-only", "HEAD")
+    for path in changed.splitlines():
         if path in unchanged and path not in wanted:
             wanted[path] = _read_committed(path)
     for path, data in wanted.items():
         line = put_back(path, data)
         if line:
             print(f"run-tests: {line}", flush=True)
-    if arguments[:1] in (["-h"], ["--help"]):
-        print(__doc__)
-        return 0
-    chosen = arguments or ["item"]
-    if chosen == ["item"]:
-        chosen = [path for path in settings["tests"] if Path(path).exists()]
-        if not chosen:
-            print("the item has no tests yet; run-tests all runs the whole suite")
-            return 0
-    elif chosen == ["all"]:
-        chosen = []
-    elif chosen == ["touched"]:
-        chosen = find_touched(changed_names())
-        if not chosen:
-            print(
-                "no test mentions what the changed lines define; run-tests all runs the whole suite"
-            )
-            return 0
-        print("run-tests:", *chosen, flush=True)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    if settings["configuration"]:
-        command += ["-c", settings["configuration"], "--rootdir", "."]
-    return subprocess.call([*command, *chosen])
 
 
 def put_back(path: str, data: bytes) -> str:
     """Restore the bytes of a file; say so if it differed."""
     place = Path(path)
+    if _reads(place) == data:
+        return ""
     try:
-        is_file = place.is_file() and not place.is_symlink()
-        if is_file and place.read_bytes() == data:
-            return ""
-        if place.is_symlink() or place.exists():
-            place.unlink()
+        place.unlink(missing_ok=True)
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(data)
     except OSError as error:
@@ -80,57 +110,76 @@ def put_back(path: str, data: bytes) -> str:
     return f"{path} was put back"
 
 
+def _reads(place: Path) -> bytes | None:
+    """Return the bytes of an ordinary file."""
+    if place.is_symlink() or not place.is_file():
+        return None
+    return place.read_bytes()
+
+
 def changed_names() -> set[str]:
     """Return the names that changed or new code defines, and those of its modules."""
     names: set[str] = set()
-    for path in _git("diff", "--name-only", "HEAD").splitlines():
-        rows: set[int] = set()
-        for first, count in _HUNK.findall(_git("diff", "-U0", "HEAD", "--", path)):
-            start = int(first)
-            rows.update(range(start, start + max(1, int(count or 1))))
-        names |= names_at(path, rows)
-    for path in _git("ls-files", "--others", "--exclude-standard").splitlines():
+    changed = _git("diff", "--name-only", "HEAD")
+    for path in changed.splitlines():
+        diff = _git("diff", "-U0", "HEAD", "--", path)
+        names |= names_at(path, changed_rows(diff))
+    new = _git("ls-files", "--others", "--exclude-standard")
+    for path in new.splitlines():
         names |= names_at(path, None)
     return names
 
 
+def changed_rows(diff: str) -> set[int]:
+    """Return the lines of the present file that a diff without context changes."""
+    rows: set[int] = set()
+    for start, length in _HUNK.findall(diff):
+        first = int(start)
+        last = first + int(length or 1)
+        # Lines that are only taken out touch what stands there now.
+        rows.update(range(first, max(last, first + 1)))
+    return rows
+
+
 def names_at(path: str, rows: set[int] | None) -> set[str]:
     """Return the names that the rows of a module define; of all rows without any."""
-    if not path.endswith(".py"):
-        return {Path(path).name}
-    names = set()
+    place = Path(path)
+    if place.suffix != ".py":
+        return {place.name}
     try:
-        tree = ast.parse(Path(path).read_text("utf-8"))
+        text = place.read_text("utf-8")
+        tree = ast.parse(text)
     except (OSError, ValueError, SyntaxError):
-        return {Path(path).stem}
+        return {place.stem}
+    names = set()
     for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            lines = set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-            if rows is None or lines & rows:
-                names.add(node.name)
-    if not names:
-        names.add(Path(path).stem)
-    return {name for name in names if not name.startswith("__")} or {Path(path).stem}
+        if not isinstance(node, _DEFINITIONS):
+            continue
+        if node.name.startswith("__"):
+            continue
+        last = node.end_lineno or node.lineno
+        lines = range(node.lineno, last + 1)
+        if rows is None or not rows.isdisjoint(lines):
+            names.add(node.name)
+    return names or {place.stem}
 
 
 def find_touched(names: set[str]) -> list[str]:
     """Return the test files that mention one of the names as a word."""
-    if not names:
-        return []
-    words = re.compile(r"\b(?:" + "|".join(map(re.escape, sorted(names))) + r")\b")
+    ordered = sorted(names)
+    either = "|".join(map(re.escape, ordered))
+    words = re.compile(rf"\b(?:{either})\b")
     listed = _git("ls-files", "--cached", "--others", "--exclude-standard")
+    paths = listed.splitlines()
     found = []
-    for path in listed.splitlines()[:_MOST_FILES]:
-        name = Path(path).name
-        if not (name.startswith("test_") or name.endswith("_test.py")):
-            continue
-        if not name.endswith(".py"):
+    for path in paths[:_MOST_FILES]:
+        if not _TEST_FILE.search(path):
             continue
         try:
             text = Path(path).read_text("utf-8")
         except (OSError, ValueError):
             continue
-        if words.search(text):
+        if names and words.search(text):
             found.append(path)
     return found
 
