@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from agentos.repository.git.committing import commit_to_branch
@@ -55,6 +56,8 @@ def work(folder: Path, number: int) -> None:
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     with (folder / REPORTS).open("ab", buffering=0) as reports:
+        # What a kill cut off before is a line of its own.
+        reports.write(b"\n")
         for turn in range(1_000_000):
             for _ in range(6):
                 name = f"d{rng.randrange(4)}/f{rng.randrange(6)}"
@@ -139,7 +142,12 @@ def _check(figures: Figures, repository: Path, folder: Path, number: int) -> Non
 def _reports(folder: Path) -> list[tuple[str, str, dict[str, str]]]:
     path = folder / REPORTS
     lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
-    return [tuple(json.loads(line)) for line in lines if line.endswith(b"]")]
+    found = []
+    for line in lines:
+        # A report that a kill cut off was not made.
+        with suppress(ValueError):
+            found.append(tuple(json.loads(line)))
+    return found
 
 
 if __name__ == "__main__":

@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from agentos.documents.changes.contract import DONE, ONE_COMMAND
 from agentos.documents.changes.fences import Fence, Layout, read_fences
 from agentos.documents.changes.model import MAX_BYTES, Problem, Rows, problem_at
+from agentos.documents.changes.parse import skip_thoughts
 from agentos.documents.changes.sections import SectionMap
-from agentos.documents.wrapping import after_thinking
 
 SHELLS = frozenset({"bash", "sh", "shell"})
 MAX_COMMAND = 100_000
 """Characters of the longest command that is run."""
 _MAX_FENCES = 2_000
 _LONGEST_ROW = 2_000
-_MOST_UNDECLARED = 50
 _UNDECLARED = re.compile(
     r"[-*` ]{0,6}undeclared:[* ]*`?(?P<path>[^\s`]+?)`?:[ ]*(?P<reason>\S.*)",
     re.IGNORECASE,
@@ -65,7 +64,8 @@ class Turn:
 def read_turn(answer: str) -> Turn:
     """Split an answer at its command; the two parts are read as changes of files."""
     text = answer[:MAX_BYTES].removeprefix("\ufeff")
-    rows = _without_thoughts(text.split("\n"))
+    rows = text.split("\n")
+    rows = rows[skip_thoughts(rows) :]
     layout, fences = _lay_out(rows)
     commands = [fence for fence in fences if _opens_command(fence, layout)]
     if not commands:
@@ -117,20 +117,7 @@ def read_undeclared(text: str) -> dict[str, str]:
         path = match["path"]
         reason = match["reason"]
         found[path] = reason.strip(" `*")
-        if len(found) == _MOST_UNDECLARED:
-            break
     return found
-
-
-def _without_thoughts(rows: list[str]) -> list[str]:
-    """Leave out a model's thoughts, whose blocks are drafts."""
-    first = 0
-    while first < len(rows) and not rows[first].strip():
-        first += 1
-    begin = after_thinking(rows, first, len(rows))
-    if begin == first:
-        return rows
-    return rows[begin:]
 
 
 def _lay_out(rows: Rows) -> tuple[Layout, list[Fence]]:
@@ -200,7 +187,8 @@ def _has_loose_fence(rows: Rows) -> bool:
     layout, fences = _lay_out(rows)
     taken: set[int] = set()
     for block in layout.blocks:
-        taken.update(range(block.fence.row, block.end + 1))
+        rows_of_block = range(block.fence.row, block.end + 1)
+        taken.update(rows_of_block)
     depth = 0
     for fence in fences:
         if fence.row in taken:
@@ -213,7 +201,9 @@ def _has_loose_fence(rows: Rows) -> bool:
 
 def _says_done(rows: Rows, covered: bytes | bytearray = b"") -> bool:
     for number, row in enumerate(rows):
-        is_text = number < len(covered) and covered[number]
-        if not is_text and _DONE.fullmatch(row.strip()):
+        if covered[number : number + 1] == b"\x01":
+            continue
+        bare = row.strip()
+        if _DONE.fullmatch(bare):
             return True
     return False

@@ -20,10 +20,10 @@ _LONGEST = 80
 
 def describe_workspace(config: RunConfig) -> str:
     """Return what a role is told about its workspace."""
-    folder = files("agentos.workflows.implementation") / "prompts"
-    path = folder / "workspace.txt"
-    text = path.read_text("utf-8").strip()
-    return text.format(
+    package = files("agentos.workflows.implementation")
+    path = package / "prompts" / "workspace.txt"
+    text = path.read_text("utf-8")
+    return text.strip().format(
         seconds=f"{config.command_timeout:g}",
         shown=f"{SHOWN:,}",
         turns=config.turns,
@@ -52,17 +52,23 @@ def show_command(finished: FinishedCommand) -> str:
     cut = len(output) - 2 * SHOWN
     if cut > 0:
         missing = cut + finished.left_out
-        begin = output[:SHOWN]
-        end = output[-SHOWN:]
-        output = f"{begin}\n[... {missing:,} characters are left out ...]\n{end}"
+        parts = [
+            output[:SHOWN],
+            f"[... {missing:,} characters are left out ...]",
+            output[-SHOWN:],
+        ]
+        output = "\n".join(parts)
     shown = enclose("output", output)
     return f"{ended}\n\n{shown}"
 
 
 def name_command(command: str, finished: FinishedCommand) -> str:
     """Return a command and its end for the log, on one line."""
-    flat = " ".join(command.split())
+    words = command.split()
+    flat = " ".join(words)
+    shown = flat[:_LONGEST]
     ended = f"exit {finished.code}"
     if finished.is_stopped:
         ended = str(finished.reason)
-    return f"ran `{flat[:_LONGEST]}` ({ended}, {finished.seconds:.1f} s)"
+    seconds = f"{finished.seconds:.1f} s"
+    return f"ran `{shown}` ({ended}, {seconds})"

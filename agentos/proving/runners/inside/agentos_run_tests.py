@@ -38,8 +38,9 @@ def main(arguments: list[str]) -> int:
     if chosen is None:
         return 0
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    if settings["configuration"]:
-        command += ["-c", settings["configuration"], "--rootdir", "."]
+    configuration = settings["configuration"]
+    if configuration:
+        command += ["-c", configuration, "--rootdir", "."]
     command += chosen
     return subprocess.call(command)
 
@@ -62,19 +63,20 @@ def choose(arguments: list[str], settings: dict[str, Any]) -> list[str] | None:
     if arguments == ["all"]:
         return []
     if arguments == ["touched"]:
+        missing = "no test mentions what the changed lines define"
         names = changed_names()
         found = find_touched(names)
-        missing = "no test mentions what the changed lines define"
         print("run-tests:", *found, flush=True)
     elif arguments in ([], ["item"]):
-        found = list(filter(os.path.exists, settings["tests"]))
         missing = "the item has no tests yet"
+        tests = settings["tests"]
+        found = list(filter(os.path.exists, tests))
     else:
         return arguments
-    if found:
-        return found
-    print(f"{missing}; run-tests all runs the whole suite")
-    return None
+    if not found:
+        print(f"{missing}; run-tests all runs the whole suite")
+        return None
+    return found
 
 
 def restore(settings: dict[str, Any]) -> None:
@@ -82,9 +84,10 @@ def restore(settings: dict[str, Any]) -> None:
     differed.
     """
     wanted = {}
+    accepted = tools() / "accepted"
     for path in settings["accepted"]:
-        accepted = tools() / "accepted" / path
-        wanted[path] = accepted.read_bytes()
+        place = accepted / path
+        wanted[path] = place.read_bytes()
     unchanged = set(settings["unchanged"])
     changed = _git("diff", "--name-only", "HEAD")
     for path in changed.splitlines():
@@ -121,11 +124,14 @@ def changed_names() -> set[str]:
     """Return the names that changed or new code defines, and those of its modules."""
     names: set[str] = set()
     changed = _git("diff", "--name-only", "HEAD")
-    for path in changed.splitlines():
+    paths = changed.splitlines()
+    for path in paths:
         diff = _git("diff", "-U0", "HEAD", "--", path)
-        names |= names_at(path, changed_rows(diff))
+        rows = changed_rows(diff)
+        names |= names_at(path, rows)
     new = _git("ls-files", "--others", "--exclude-standard")
-    for path in new.splitlines():
+    paths = new.splitlines()
+    for path in paths:
         names |= names_at(path, None)
     return names
 
@@ -135,9 +141,9 @@ def changed_rows(diff: str) -> set[int]:
     rows: set[int] = set()
     for start, length in _HUNK.findall(diff):
         first = int(start)
-        last = first + int(length or 1)
         # Lines that are only taken out touch what stands there now.
-        rows.update(range(first, max(last, first + 1)))
+        number = int(length or 1) or 1
+        rows.update(range(first, first + number))
     return rows
 
 
