@@ -10,6 +10,7 @@ from agentos.errors import UsageError
 from agentos.gateway.providers.records import OFFLINE
 from agentos.proving.sandbox import choose_sandbox
 from agentos.settings import LOOP, SINGLE
+from agentos.workflows.prompts.overrides import load_overrides
 
 
 def choose_isolation(options: RunOptions, environ: Mapping[str, str]) -> RunOptions:
@@ -39,6 +40,10 @@ def _choose_writer(options: RunOptions, is_unsandboxed: bool) -> str:
         )
     if config.writer:
         return config.writer
+    own = load_overrides(options.repository, options.workflow).prompts
+    if not own.keys().isdisjoint(("tests", "code")):
+        # They are for single answers; those for turns have names of their own.
+        return SINGLE
     models = (config.model_of("test_writer"), config.model_of("coder"))
     is_offline = any(model.partition(":")[0] == OFFLINE for model in models)
     return SINGLE if is_unsandboxed or is_offline else LOOP
