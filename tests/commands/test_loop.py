@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +18,18 @@ from tests.commands.test_conversations_of_builders import (
     report,
     verdict,
 )
-from tests.designs import CODE, TESTS, Item, branches, fill, git
+from tests.designs import (
+    CODE,
+    CODE_APPROVAL,
+    PLAN_APPROVAL,
+    TESTS,
+    Item,
+    branches,
+    fill,
+    git,
+)
+from tests.faults import market
+from tests.scenario import serve
 from tests.support import Finished, World
 
 pytestmark = [
@@ -359,3 +372,39 @@ def test_single_answers_stay_the_way_without_a_model(
     ended = world.run("implement-workflow", "--all")
     assert ended.code == 0, ended.text
     assert "turn 1" not in ended.text
+
+
+def test_a_long_loop_is_read_from_the_cache_and_costs_what_is_billed(
+    make_world: Callable[..., World],
+) -> None:
+    pytest.importorskip("anthropic")
+    world = fill(make_world(issues=0), Item(1))
+    code = [f"{GOOD_CODE}\n{bash('run-tests')}"]
+    code += [bash(f"echo {turn}; cat calc/*.py tests/*.py") for turn in range(2, 40)]
+    texts = [PLAN_APPROVAL, GOOD_TESTS, DONE, *code, DONE, CODE_APPROVAL]
+    script: dict[str, Any] = {
+        "price_input": 3.0,
+        "price_output": 15.0,
+        "cache_minimum": 1024,
+        "answer": [{"purpose": "*", "texts": texts}],
+    }
+    with serve(script) as server:
+        entries = [{"provider": "anthropic", "key": "sk-loop-1"}]
+        market.write_keys(world, server.url, entries)
+        ended = implement(
+            world,
+            *("--drafter", "anthropic:m", "--price", "anthropic:*=3/15/0.3/3.75"),
+        )
+        assert ended.code == 0, ended.text
+        calls = server.ledger.admitted()
+        bill = sum(entry.cost for entry in calls)
+    (folder,) = world.run_folders
+    summary = json.loads((folder / "summary.json").read_text("utf-8"))
+    assert 0 <= summary["cost"] - bill < len(calls) * 2e-6
+    (line,) = [
+        line
+        for line in summary["calls"]["by_node_and_model"]
+        if line["node"] == "N4_implement"
+    ]
+    assert line["calls"] == 40
+    assert line["cached_tokens"] / line["input_tokens"] >= 0.85

@@ -131,11 +131,16 @@ def _choose_breakpoints(messages: Sequence[Message]) -> dict[int, list[int]]:
 
     A request may have four. The first one is kept, as other rounds share the text
     before it, and the last ones: a cached beginning is found up to 20 blocks before a
-    breakpoint, and a turn of a conversation adds two.
+    breakpoint, and a turn of a conversation adds two. The end of a conversation is one,
+    because its next turn repeats all of it.
     """
     found = []
     for number, message in enumerate(messages):
         found += [(number, position) for position in message.breakpoints]
+    end = (len(messages) - 1, len(messages[-1].text))
+    is_answered = any(message.speaker is Speaker.ASSISTANT for message in messages)
+    if is_answered and end not in found:
+        found.append(end)
     if len(found) > MOST_BREAKPOINTS:
         found = found[:1] + found[1 - MOST_BREAKPOINTS :]
     chosen: dict[int, list[int]] = {}

@@ -194,7 +194,16 @@ SENT: dict[str, dict[str, Any]] = {
         "messages": [
             {"role": "user", "content": [{"type": "text", "text": "Judge this."}]},
             {"role": "assistant", "content": [{"type": "text", "text": "It is good."}]},
-            {"role": "user", "content": [{"type": "text", "text": "Say it as JSON."}]},
+            {
+                "role": "user",
+                "content": [
+                    {
+                        "type": "text",
+                        "text": "Say it as JSON.",
+                        "cache_control": {"type": "ephemeral"},
+                    }
+                ],
+            },
         ],
     },
     "gemini": {
