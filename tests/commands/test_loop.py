@@ -12,7 +12,7 @@ import pytest
 
 from agentos.documents.findings import Tier
 from agentos.documents.verdict import Decision
-from agentos.workflows.implementation.held_out import choose
+from agentos.workflows.implementation.held_out import choose, without_tests
 from tests.commands.test_conversations_of_builders import (
     finding,
     report,
@@ -131,6 +131,43 @@ def test_what_is_not_the_coders_gets_its_bytes_back(
     assert "== 2 + 1" in git(world.repo, "show", f"{branch}:tests/test_op1.py")
 
 
+def test_work_that_is_refused_is_gone_on_with(build: Callable[..., World]) -> None:
+    stub = "\n\ndef later():\n    raise NotImplementedError\n"
+    unfinished = GOOD_CODE.replace(
+        "    return number + 1\n", f"    return number + 1\n{stub}"
+    )
+    take_out = bash("sed -i '/def later/,$d' calc/op1.py && run-tests")
+    world = build(code=[unfinished, DONE, take_out, DONE])
+    ended = implement(world)
+    assert ended.code == 0, ended.text
+    assert "green in 2 iterations" in ended.text
+    (branch,) = branches(world.repo)
+    assert "later" not in git(world.repo, "show", f"{branch}:calc/op1.py")
+
+
+def test_a_contested_test_is_mended_with_the_code_at_hand(
+    build: Callable[..., World],
+) -> None:
+    wrong = GOOD_TESTS.replace("== 2 + 1", "== 4")
+    mend = bash("sed -i 's/== 4/== 2 + 1/' tests/test_op1.py && run-tests")
+    contest = "contest: test_010_it_works: the design says 1 more, so 3\n"
+    ruling = verdict(
+        Decision.REVISE,
+        "It wants 4.",
+        finding(Tier.HIGH, "It has to be 3.", "test_010_it_works"),
+    )
+    world = build(
+        tests=[wrong, DONE, mend, DONE],
+        code=[GOOD_CODE, f"{contest}\ndone\n"],
+        reviews={"contest-1.json": ruling},
+    )
+    ended = implement(world)
+    assert ended.code == 0, ended.text
+    assert "2 passed" in turns(world, "tests"), "it runs with the code"
+    (branch,) = branches(world.repo)
+    assert "== 2 + 1" in git(world.repo, "show", f"{branch}:tests/test_op1.py")
+
+
 def test_files_that_nobody_declared_have_to_go_or_be_explained(
     build: Callable[..., World],
 ) -> None:
@@ -153,20 +190,26 @@ def test_files_that_nobody_declared_have_to_go_or_be_explained(
     assert "try.txt" not in names
 
 
-def test_done_beside_a_refused_edit_or_a_command_does_not_count(
+def test_done_beside_a_refused_edit_or_a_failed_command_does_not_count(
     build: Callable[..., World],
 ) -> None:
     refused = GOOD_CODE.replace("# File:", "# Edit:").replace(
         '"""Operation 1."""', "<<<<<<< SEARCH\nnot there\n=======\nx\n>>>>>>> REPLACE"
     )
     world = build(
-        code=[f"{refused}\ndone\n", f"{bash('true')}\ndone\n", f"{GOOD_CODE}\ndone\n"]
+        code=[
+            f"{refused}\ndone\n",
+            f"{bash('false')}\ndone\n",
+            f"{GOOD_CODE}\n{bash('run-tests')}\ndone\n",
+        ]
     )
     ended = implement(world)
     assert ended.code == 0, ended.text
     said = turns(world, "code")
-    assert "`done` does not count beside what was refused" in said
-    assert "say it in a turn of its own" in said
+    assert said.count("`done` does not count beside what was refused") == 2
+    assert (
+        "coder, turn 3: says `done`; edited calc/op1.py; ran `run-tests`" in ended.text
+    )
     assert "green in 1 iteration" in ended.text
 
 
@@ -352,6 +395,13 @@ class TestHeldOut:
         assert "The reviewer found these wrong" in report
         (branch,) = branches(world.repo)
         assert "99" not in git(world.repo, "show", f"{branch}:tests/test_op1.py")
+
+
+def test_a_class_without_its_only_test_can_still_be_read() -> None:
+    text = "class TestA:\n    @mark\n    def test_010_a(self):\n        pass\n\n\ndef test_020_b():\n    pass\n"
+    assert without_tests("t.py", text, ["t.py::test_020_b"]).endswith("pass\n\n\n")
+    left = without_tests("t.py", text, ["t.py::TestA::test_010_a"])
+    assert left.startswith("class TestA:\n    pass\n\n\ndef test_020_b")
 
 
 def test_a_failed_attempt_is_begun_from_the_base(build: Callable[..., World]) -> None:

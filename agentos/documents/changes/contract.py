@@ -135,7 +135,7 @@ def turn_clauses(role: str) -> Iterator[Clause]:
     """Yield what a role can say in one turn of a loop, in the order of the prompt."""
     yield Clause(
         "command",
-        "A command is one fenced block `bash`:",
+        "A command is one fenced block `bash`, one a turn at most:",
         "```bash\nrun-tests\n```\n",
     )
     for clause in clauses(role):
@@ -153,9 +153,9 @@ def turn_clauses(role: str) -> Iterator[Clause]:
         yield clause
     yield Clause(
         "done",
-        f"When the work is finished, and you have seen it work, a line `{DONE}` in a"
-        " turn without a command. It is then judged; what is wrong is told to you, and"
-        " you go on.",
+        f"When the work is finished, and you have seen it work, a line `{DONE}`. Beside a"
+        " command it counts if the command ends with exit code 0. The work is then"
+        " judged; what is wrong is told to you, and you go on.",
         f"{DONE}\n",
     )
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from agentos.documents.changes.contract import DONE, ONE_COMMAND
+from agentos.documents.changes.contract import ONE_COMMAND
 from agentos.documents.changes.fences import Fence, Layout, read_fences
 from agentos.documents.changes.model import MAX_BYTES, Problem, Rows, problem_at
 from agentos.documents.changes.parse import skip_thoughts
@@ -41,10 +41,6 @@ _AMBIGUOUS = (
 _TOO_LONG = (
     f"the command has more than {MAX_COMMAND:,} characters; write files with blocks of"
     " their own. It was not run."
-)
-_DONE_TOO_EARLY = (
-    f"`{DONE}` beside a command does not count: say it in a turn of its own, when you"
-    " have seen what the command prints."
 )
 _SECOND = f"{ONE_COMMAND}; this one and all below it were not carried out."
 
@@ -89,12 +85,11 @@ def read_turn(answer: str) -> Turn:
         return Turn(before, problems=(problem_at(line, _AMBIGUOUS),))
     if len(command) > MAX_COMMAND:
         return Turn(before, problems=(problem_at(line, _TOO_LONG),))
-    if _says_done(above) or _says_done(below):
-        problems.append(problem_at(line, _DONE_TOO_EARLY))
     return Turn(
         before,
         command.replace("\r", ""),
         "\n".join(below),
+        is_done=_says_done(above) or _says_done(below),
         problems=tuple(problems),
     )
 

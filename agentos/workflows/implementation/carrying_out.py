@@ -27,7 +27,9 @@ _IDLE = (
     "The turn had no block that changes a file, no command, and no line that means"
     f" something. Go on, or say `{DONE}`."
 )
-_DONE_IN_VAIN = f"`{DONE}` does not count beside what was refused."
+_DONE_IN_VAIN = (
+    f"`{DONE}` does not count beside what was refused, or a command that failed."
+)
 
 
 @dataclass(slots=True)
@@ -39,8 +41,15 @@ class Outcome:
     did: list[str] = field(default_factory=list)
     """The same for the log, in a few words each."""
     is_refused: bool = False
+    is_failed: bool = False
+    """Whether its command failed."""
     blocked: str = ""
     """Why the role cannot go on, if that is all that its turn says."""
+
+    @property
+    def is_good(self) -> bool:
+        """Whether all of the turn was carried out, and its command succeeded."""
+        return not (self.is_refused or self.is_failed)
 
     def refuse(self, slips: Collection[str]) -> None:
         """Note what could not be applied."""
@@ -77,7 +86,7 @@ async def carry_out(
     for problem in turn.problems:
         outcome.lines.append(problem.text)
         outcome.is_refused = True
-    if turn.is_done and outcome.is_refused:
+    if turn.is_done and not outcome.is_good:
         outcome.lines.append(_DONE_IN_VAIN)
     if outcome.lines:
         writing["idle"] = 0
@@ -157,3 +166,4 @@ async def _run(
     finished = await workspace.command(command, tools, seconds)
     outcome.lines.append(show_command(finished))
     outcome.did.append(name_command(command, finished))
+    outcome.is_failed = finished.is_stopped or finished.code != 0

@@ -50,6 +50,12 @@ What happened with your answer:
 
 {tests}{files}Send only what has to change, in the form that "How to answer" describes; it is
 applied to the files as they are now. Attempts left: {left}."""
+_JUDGED = """\
+Your work was judged:
+
+{feedback}
+
+The files are as you left them. Go on."""
 _CHANGED_TESTS = """\
 The tests have changed since you saw them:
 
@@ -134,22 +140,26 @@ async def _write_in_turns(
 ) -> Update:
     """Have the code written turn by turn; take one turn."""
     start = loop.start_of(state, contract.CODE)
+    begin = ""
     if not start:
-        start = await _restore_start(state, context)
+        start = await _show(state, context, state["snapshot"])
+        iterations = state["iterations"][state.get("tried", 0) :]
+        if iterations:
+            begin = await _show(state, context, iterations[-1]["snapshot"])
     declared = {}
     for path in context.blueprint.sources:
         declared[path] = str(context.blueprint.declared[path])
     tests = held_out.visible_tests(state, context.blueprint)
-    phase = Phase(contract.CODE, CODE, "coder", declared, start, tests)
+    phase = Phase(contract.CODE, CODE, "coder", declared, start, tests, begin)
     inputs = state.get("code_inputs") or _begin_turns(state, context)
     if said and loop.begins(state, phase):
-        said = talk.say(said, _reply(state, context))
+        said = talk.say(said, _reply_in_turns(state))
     step = await loop.take_turn(state, context, phase, inputs, said)
     update: Update = {"code_inputs": inputs, **step.update}
     if step.attempt is None:
         return update
     state = joined(state, update)
-    return {**update, **_take(state, context, step.attempt, start)}
+    return {**update, **_take(state, context, step.attempt, step.begin)}
 
 
 def _begin_turns(state: ImplementationState, context: BuildContext) -> dict[str, str]:
@@ -244,19 +254,9 @@ def _earlier_feedback(state: ImplementationState) -> str:
 
 
 async def _restore_start(state: ImplementationState, context: BuildContext) -> str:
-    """Restore the best code so far with the tests as they are now, without those that
-    are held out; return the snapshot.
+    """Restore the best code so far with the tests as they are now; return the
+    snapshot.
     """
-    start = await _restore_best(state, context)
-    held = held_out.held_names(state, context.blueprint)
-    if not held:
-        return start
-    context.workspace.write(held_out.visible_tests(state, context.blueprint))
-    return context.workspace.snapshot("visible")
-
-
-async def _restore_best(state: ImplementationState, context: BuildContext) -> str:
-    """Restore the best code so far with all tests; return the snapshot."""
     workspace = context.workspace
     number = len(state["scaffolds"])
     of_this_try = state["iterations"][state.get("tried", 0) :]
@@ -269,6 +269,22 @@ async def _restore_best(state: ImplementationState, context: BuildContext) -> st
         return best["snapshot"]
     workspace.write(state["scaffolds"][-1]["tests"])
     return workspace.snapshot("tests")
+
+
+async def _show(
+    state: ImplementationState, context: BuildContext, snapshot: str
+) -> str:
+    """Restore a snapshot with the tests as the coder sees them; return that as one."""
+    workspace = context.workspace
+    await workspace.restore(snapshot)
+    workspace.write(held_out.visible_tests(state, context.blueprint))
+    return workspace.snapshot("visible")
+
+
+def _reply_in_turns(state: ImplementationState) -> str:
+    """Return what the coder is told about the work that was judged."""
+    last = state["iterations"][-1]
+    return _JUDGED.format(feedback=enclose("feedback", last["feedback"]))
 
 
 def _reply(state: ImplementationState, context: BuildContext) -> str:

@@ -169,7 +169,7 @@ def _snapshots(state: ImplementationState) -> set[str]:
     commits = {state["base"], state["snapshot"]}
     writing = state.get("writing")
     if writing:
-        commits |= {writing["start"], writing["snapshot"]}
+        commits |= {writing["start"], writing["begin"], writing["snapshot"]}
     for iteration in state["iterations"]:
         commits.add(iteration["snapshot"])
     for scaffold in state["scaffolds"]:

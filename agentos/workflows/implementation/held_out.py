@@ -45,6 +45,7 @@ from agentos.workflows.looking import describe_looking
 from agentos.workflows.verdicts import ask_for_verdict
 
 ONE_IN = 5
+Definition = ast.FunctionDef | ast.AsyncFunctionDef
 _TELL = """\
 All tests that you have pass. Tests that you do not have fail, and the reviewer says that
 they are right. They are about these scenarios of the design:
@@ -104,19 +105,25 @@ def without_tests(path: str, text: str, names: Collection[str]) -> str:
     module = parse_python(text)
     if not isinstance(module, ast.Module):
         return text
+    tests = collect_tests(module)
+    nodes = [test.node for test in tests if f"{path}::{test.name}" in names]
+    left = _cut(text, nodes, "")
+    if isinstance(parse_python(left), ast.Module):
+        return left
+    # A class has no other test, and its body must not be empty.
+    return _cut(text, nodes, "pass\n")
+
+
+def _cut(text: str, nodes: Sequence[Definition], filler: str) -> str:
+    """Return a text without some definitions."""
     rows = text.splitlines(keepends=True)
-    for test in reversed(collect_tests(module)):
-        if f"{path}::{test.name}" not in names:
-            continue
-        node = test.node
+    for node in reversed(nodes):
         first = node.lineno
         for mark in node.decorator_list:
             first = min(first, mark.lineno)
         left = []
-        if node.col_offset:
-            # Its class may have no other test, and a body must not be empty.
-            indent = " " * node.col_offset
-            left.append(f"{indent}pass\n")
+        if filler:
+            left.append(" " * node.col_offset + filler)
         rows[first - 1 : node.end_lineno] = left
     return "".join(rows)
 

@@ -55,6 +55,8 @@ class Step:
 
     answer: str
     update: Update
+    begin: str = ""
+    """The snapshot with the work before the phase."""
     attempt: talk.Attempt | None = None
     """The finished work to judge; None while the role goes on."""
 
@@ -101,7 +103,7 @@ async def take_turn(
     update["writing"] = None
     update[f"{phase.role}_said"] = talk.as_data(said)
     attempt = talk.Attempt(said, (answer,), accepted, (), writing["turns"])
-    return Step(answer.text, update, attempt)
+    return Step(answer.text, update, writing["begin"], attempt)
 
 
 def start_of(state: ImplementationState, role: str) -> str:
@@ -141,7 +143,8 @@ def _go_on(state: ImplementationState, phase: Phase) -> Writing:
     return Writing(
         role=phase.role,
         start=phase.start,
-        snapshot=phase.start,
+        begin=phase.begin or phase.start,
+        snapshot=phase.begin or phase.start,
         turns=[],
         extras={},
         kept={},
@@ -169,7 +172,7 @@ def _question(
 
 def _is_over(turn: Turn, outcome: Outcome, writing: Writing, left: int) -> bool:
     """Tell whether what is there is to be judged."""
-    if turn.is_done and not outcome.is_refused:
+    if turn.is_done and outcome.is_good:
         return True
     return left <= 0 or writing["idle"] >= MOST_IDLE
 

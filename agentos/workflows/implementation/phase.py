@@ -21,9 +21,11 @@ class Phase:
     declared: Mapping[str, str]
     """The files that it writes, each with its kind of change."""
     start: str
-    """The snapshot with what it began from."""
+    """The snapshot from which what differs is the role's work."""
     own_tests: Mapping[str, str] = field(default_factory=dict)
     """The item's accepted tests, which the coder does not change."""
+    begin: str = ""
+    """The snapshot with its work so far; empty for none."""
 
     def is_protected(self, path: str) -> bool:
         """Tell whether a file that was there before is not this role's to change."""

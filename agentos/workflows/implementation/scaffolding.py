@@ -69,7 +69,6 @@ async def scaffold(state: ImplementationState, context: BuildContext) -> Update:
             start = state["snapshot"] if not latest["problems"] else state["base"]
     await workspace.restore(start)
     if state.get("writer") == loop.LOOP:
-        start = _visible(state, start)
         return await _write_in_turns(state, context, start, said, named)
     looker = context.looker(_visible(state, start))
     inputs = state.get("tests_inputs") or _begin(state, context, looker)
@@ -109,6 +108,8 @@ async def _write_in_turns(
     declared = {}
     for path in context.blueprint.tests:
         declared[path] = str(context.blueprint.declared[path])
+    # What mends the tests is tried with the code that there is.
+    start = _visible(state, start)
     phase = Phase(TESTS, TESTS_NODE, "test writer", declared, start)
     inputs = state.get("tests_inputs") or _begin_turns(state, context)
     attempts = state["scaffolds"]
@@ -123,8 +124,23 @@ async def _write_in_turns(
     }
     if step.attempt is None:
         return update
+    await _take_off_code(state, context)
     state = joined(state, update)
     return {**update, **_take(state, context, step.attempt, named)}
+
+
+async def _take_off_code(state: ImplementationState, context: BuildContext) -> None:
+    """Leave the tests that were mended with the code there on the files without it."""
+    workspace = context.workspace
+    if not (state.get("to_mend") and state["iterations"]):
+        return
+    tests = {}
+    for path in context.blueprint.tests:
+        text = workspace.read(path)
+        if text is not None:
+            tests[path] = text
+    await workspace.restore(state["snapshot"])
+    workspace.write(tests)
 
 
 def _begin_turns(state: ImplementationState, context: BuildContext) -> dict[str, str]:

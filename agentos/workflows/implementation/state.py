@@ -90,7 +90,9 @@ class Writing(TypedDict):
     role: str
     """`tests` or `code`."""
     start: str
-    """The commit that the phase began from."""
+    """The commit from which what differs is the role's work."""
+    begin: str
+    """The commit with its work before the phase."""
     snapshot: str
     """The commit with the files after the last turn."""
     turns: list[Slip]

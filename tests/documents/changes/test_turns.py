@@ -86,10 +86,9 @@ def test_done_is_a_line_of_its_own(word: str) -> None:
     assert not read_turn(f"{FENCE}text\n# File: a.txt\n{word}\n{FENCE}\n").is_done
 
 
-def test_done_beside_a_command_is_a_problem() -> None:
+def test_done_may_stand_beside_a_command() -> None:
     turn = read_turn(f"{bash('run-tests')}\ndone\n")
-    assert not turn.is_done
-    assert "a turn of its own" in turn.problems[0].text
+    assert (turn.command, turn.is_done) == ("run-tests", True)
 
 
 def test_reasons_for_files_are_read() -> None:
@@ -147,4 +146,3 @@ def test_a_model_that_obeys_every_sentence_is_understood(role: str) -> None:
 def test_any_answer_is_read(answer: str) -> None:
     turn = read_turn(answer)
     assert turn.command in answer
-    assert not (turn.command and turn.is_done)

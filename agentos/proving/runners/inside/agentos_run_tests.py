@@ -37,7 +37,8 @@ def main(arguments: list[str]) -> int:
     chosen = choose(arguments, settings)
     if chosen is None:
         return 0
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "-q", "--tb=short"]
+    command += ["-p", "no:cacheprovider"]
     configuration = settings["configuration"]
     if configuration:
         command += ["-c", configuration, "--rootdir", "."]
