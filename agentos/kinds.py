@@ -200,7 +200,9 @@ BUILT_IN = (
         prompts={
             "review": ("design",),
             "tests": ("design", "test_files"),
+            "tests-loop": ("design", "test_files", "answering"),
             "code": ("design", "declared", "tests", "files", "feedback"),
+            "code-loop": ("design", "declared", "answering"),
             "contest": ("design", "tests", "code", "contested"),
             "diff": ("design", "diff", "earlier_findings"),
         },

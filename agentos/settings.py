@@ -270,6 +270,11 @@ def _split(given: Any) -> list[str]:
     return texts
 
 
+LOOP = "loop"
+SINGLE = "single"
+"""How tests and code are written: turn by turn, or in one answer an attempt."""
+
+
 def setting(
     default: Any,
     read: Callable[[Any], Any],
@@ -361,6 +366,33 @@ class RunConfig:
         5,
         read_whole(1),
         "maximum number of attempts at the code before an item ends as not-green",
+        builds=True,
+    )
+    attempts: int = setting(
+        1,
+        read_whole(1),
+        "how often the code is begun from the base when it did not become green",
+        builds=True,
+    )
+    writer: str = setting(
+        "",
+        read_choice(LOOP, SINGLE),
+        "how tests and code are written: in a loop of edits and commands, or in single"
+        " answers (default: loop, if a model and bubblewrap are there)",
+        metavar="HOW",
+        builds=True,
+    )
+    turns: int = setting(
+        40,
+        read_whole(1),
+        "maximum number of turns in a loop",
+        builds=True,
+    )
+    command_timeout: float = setting(
+        60.0,
+        read_patience,
+        "time limit for one command in a loop, in seconds",
+        metavar="SECONDS",
         builds=True,
     )
     coverage_target: float = setting(

@@ -102,6 +102,8 @@ class Item:
     """The answers with tests, one for each attempt."""
     code: Iterable[str] = ()
     """The answers with code, one for each iteration."""
+    in_turns: bool = False
+    """Whether the answers are those of turns in a loop."""
     status: str = "APPROVED"
     scenarios: str = ""
     """Further rows of the table of scenarios."""
@@ -132,8 +134,11 @@ class Item:
         """The recorded answers by file name."""
         tests = list(self.tests) or [TESTS.format(number=self.number)]
         code = list(self.code) or [CODE.format(number=self.number)]
-        named = {f"tests-{place}.md": text for place, text in enumerate(tests, start=1)}
-        named |= {f"code-{place}.md": text for place, text in enumerate(code, start=1)}
+        form = "{}-1.{:02}.md" if self.in_turns else "{}-{}.md"
+        named = {}
+        for role, texts in (("tests", tests), ("code", code)):
+            for place, text in enumerate(texts, start=1):
+                named[form.format(role, place)] = text
         return named | {"review-1.json": PLAN_APPROVAL, "diff-1.json": CODE_APPROVAL}
 
 

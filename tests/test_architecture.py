@@ -80,7 +80,9 @@ def starts_git(path: Path) -> bool:
 
 
 def test_git_is_run_by_one_function() -> None:
-    runners = [path for path in MODULES if starts_git(path)]
+    # What runs inside the sandbox has git of its own, on a copy.
+    modules = [path for path in MODULES if "inside" not in path.parts]
+    runners = [path for path in modules if starts_git(path)]
     assert [path.relative_to(PACKAGE).as_posix() for path in runners] == [
         "repository/git/run.py"
     ]

@@ -22,13 +22,13 @@ from agentos.run.item_run import Filer
 from agentos.run.recovery import tidy
 from agentos.run.report.summary import Summary
 from agentos.run.signing import accept_as_they_stand
-from agentos.settings import read_repository_settings
+from agentos.settings import SINGLE, read_repository_settings
 from agentos.state.home import repository_key
 from agentos.state.terminal_text import clean_text, print_clean
 from agentos.state.wording import enumerate_words, utc_now
 from agentos.workflows.prompts.overrides import check_overrides, load_overrides
 
-NOTED = ("tests", "code")
+NOTED = ("tests", "tests-loop", "code", "code-loop")
 """The prompts that have a place for a person's note."""
 
 if TYPE_CHECKING:
@@ -128,6 +128,11 @@ def _announce(
         console.say(line, important=True)
     if not access.is_offline:
         console.say(describe_models(options), important=True)
+        if options.builds and options.config.writer == SINGLE:
+            why = "as you or this repository chose"
+            if options.is_unsandboxed:
+                why = "because commands of a model need bubblewrap"
+            console.say(f"tests and code are written in single answers, {why}")
     if access.is_offline:
         what = "rules fill the template"
         if gives_recorded(options.config.drafter):

@@ -14,7 +14,9 @@ _BY_PROMPT = {
     "contest": "reviewer",
     "diff": "reviewer",
     "tests": "test_writer",
+    "tests-loop": "test_writer",
     "code": "coder",
+    "code-loop": "coder",
 }
 
 

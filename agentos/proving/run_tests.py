@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -38,6 +39,49 @@ class TestFolders:
     """What builds of the project and of those subfolders have made."""
     limits: SandboxLimits = field(default_factory=SandboxLimits)
 
+    @property
+    def beside(self) -> tuple[Path, ...]:
+        """Folders, next to that of the repository, from which its code is imported."""
+        found: list[Path] = []
+        for built in self.built:
+            found += built.import_path
+        found.append(self.metadata)
+        for part in self.parts:
+            found.append(code_folder(self.folder.resolve() / part))
+        return tuple(found)
+
+    @property
+    def generated(self) -> list[tuple[Path, Path]]:
+        """The files that builds have made and the repository lacks."""
+        found = []
+        for built in self.built:
+            project = built.project.relative_to(self.folder)
+            found.append((built.folder / MISSING, project))
+        return found
+
+    def mounts(
+        self,
+        environment: Environment,
+        readable: Iterable[Path],
+        results: Path,
+        environ: Mapping[str, str],
+        read_only: Iterable[str] = (),
+    ) -> Mounts:
+        """Return what code of the repository sees of this machine."""
+        shown = [*environment.readable, *readable]
+        shown += [built.folder for built in self.built]
+        if self.metadata.is_dir():
+            shown.append(self.metadata)
+        path = search_path(environment, self.metadata)
+        return Mounts(
+            folder=self.folder,
+            readable=tuple(shown),
+            read_only=tuple(self.folder / path for path in read_only),
+            results=results,
+            limits=self.limits,
+            environ={"PATH": path, **environ},
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
@@ -57,46 +101,30 @@ async def run_in_sandbox(
 ) -> TestRun:
     """Run the selected tests, or all tests of the repository, and return the result."""
     folder = setting.folder
-    metadata = setting.metadata
     runner = find_runner(folder)
     make_private_directory(setting.scratch)
     results = Path(tempfile.mkdtemp(prefix="results-", dir=setting.scratch))
     try:
-        code_folders = [_code_folder(folder.resolve() / part) for part in setting.parts]
-        built_folders = [path for built in setting.built for path in built.import_path]
         request = RunRequest(
             folder,
             str(environment.python),
             results,
             selection,
             measured,
-            beside=(*built_folders, metadata, *code_folders),
+            beside=setting.beside,
         )
         invocation = runner.prepare(request)
-        readable = [*environment.readable, *invocation.readable]
-        readable += [built.folder for built in setting.built]
-        if metadata.is_dir():
-            readable.append(metadata)
-        generated = [
-            (built.folder / MISSING, built.project.relative_to(folder))
-            for built in setting.built
-        ]
         # Bytecode that generated code leaves next to its source must not run in its
         # place.
         bytecode = environment.bytecode or results / "bytecode"
-        mounts = Mounts(
-            folder=folder,
-            readable=tuple(readable),
-            read_only=tuple(folder / path for path in setting.read_only),
-            results=results,
-            limits=setting.limits,
-            environ={
-                **invocation.environ,
-                "PATH": _search_path(environment, metadata),
-                "PYTHONPYCACHEPREFIX": str(bytecode),
-            },
+        mounts = setting.mounts(
+            environment,
+            invocation.readable,
+            results,
+            {**invocation.environ, "PYTHONPYCACHEPREFIX": str(bytecode)},
+            read_only=setting.read_only,
         )
-        with generated_files(folder, generated):
+        with generated_files(folder, setting.generated):
             finished = await sandbox.run(invocation.command, mounts)
         reason = finished.explain() if finished.is_stopped else ""
         return runner.read(invocation, _Ended(finished.code, finished.output, reason))
@@ -104,7 +132,7 @@ async def run_in_sandbox(
         remove_tree(results)
 
 
-def _search_path(environment: Environment, metadata: Path) -> str:
+def search_path(environment: Environment, metadata: Path) -> str:
     """Return the PATH of the tests: their project's commands, those of their
     environment, the system's.
     """
@@ -113,7 +141,7 @@ def _search_path(environment: Environment, metadata: Path) -> str:
     return os.pathsep.join(map(str, folders))
 
 
-def _code_folder(project: Path) -> Path:
+def code_folder(project: Path) -> Path:
     """Return the folder of a project from which its code is imported."""
     source = project / "src"
     if source.is_dir():

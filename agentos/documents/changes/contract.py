@@ -24,10 +24,15 @@ BLOCKED = "`blocked: REASON`"
 CONTEST = "`contest: TEST_NAME: REASON`"
 KEPT = "`kept: 030, 040: REASON`"
 UNREACHABLE = "`unreachable: PATH 12-14: REASON`"
+DONE = "done"
+ONE_COMMAND = "a turn has one command at most"
+UNDECLARED = "`undeclared: PATH: REASON`"
 
 TESTS = "tests"
 CODE = "code"
 ROLES = (TESTS, CODE)
+
+_NOT_IN_TURNS = frozenset({"unnamed block", "statements"})
 
 _NEW: Mapping[str, str] = {TESTS: "tests/test_total.py", CODE: "shop/total.py"}
 _OLD: Mapping[str, str] = {TESTS: "tests/test_cart.py", CODE: "shop/cart.py"}
@@ -135,10 +140,40 @@ def clauses(role: str) -> Iterator[Clause]:
     )
 
 
-def answering(role: str) -> str:
+def turn_clauses(role: str) -> Iterator[Clause]:
+    """Yield what a role can say in one turn of a loop, in the order of the prompt."""
+    yield Clause(
+        "command",
+        "A command is one fenced block `bash`, one a turn at most:",
+        "```bash\nrun-tests\n```\n",
+    )
+    for clause in clauses(role):
+        if clause.name in _NOT_IN_TURNS:
+            continue
+        if clause.name == "reason":
+            yield Clause(
+                "undeclared",
+                "A file that the design does not declare and that the work needs is"
+                f" named in a line {UNDECLARED}; it is reported as a deviation. Remove"
+                " what you made only to try something.",
+                "undeclared: shop/money.py: two files round\n",
+            )
+            continue
+        yield clause
+    yield Clause(
+        "done",
+        f"When the work is finished, and you have seen it work, a line `{DONE}`. Beside a"
+        " command it counts if the command ends with exit code 0. The work is then"
+        " judged; what is wrong is told to you, and you go on.",
+        f"{DONE}\n",
+    )
+
+
+def answering(role: str, *, in_turns: bool = False) -> str:
     """Write the clauses of a role for its prompt."""
     parts = []
-    for clause in clauses(role):
+    told = turn_clauses(role) if in_turns else clauses(role)
+    for clause in told:
         parts.append(clause.text)
         if clause.example and clause.is_shown:
             parts.append(clause.example.rstrip("\n"))

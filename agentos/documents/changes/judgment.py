@@ -55,14 +55,16 @@ def judge(
     *,
     declared: Mapping[str, str],
     protected: Collection[str] = (),
+    how_to_explain: str = "in a line `Reason: ...` below its marker",
 ) -> Judgment:
     """Sort changes into allowed and refused ones.
 
     `declared` maps each path of the design to its kind of change, and `protected` lists
     read-only files and folders. A declared path that ends with a slash opens what lies
-    below it, except sensitive files and tests.
+    below it, except sensitive files and tests. `how_to_explain` says where an answer
+    gives the reason for another file.
     """
-    rules = _Rules(declared, protected)
+    rules = _Rules(declared, protected, how_to_explain)
     allowed: list[Change] = []
     extras: list[Change] = []
     refusals: list[Refusal] = []
@@ -70,7 +72,9 @@ def judge(
     for change in changes:
         why = rules.refuse(change) or _collide(change.path, seen)
         if why:
-            text = f"Line {change.line}: `{_show(change.path)}` {why}."
+            text = f"`{_show(change.path)}` {why}."
+            if change.line:
+                text = f"Line {change.line}: {text}"
             refusals.append(Refusal(change.path, change.line, text))
             continue
         allowed.append(change)
@@ -82,7 +86,13 @@ def judge(
 class _Rules:
     """The paths that a design declares and protects."""
 
-    def __init__(self, declared: Mapping[str, str], protected: Collection[str]) -> None:
+    def __init__(
+        self,
+        declared: Mapping[str, str],
+        protected: Collection[str],
+        how_to_explain: str,
+    ) -> None:
+        self._how_to_explain = how_to_explain
         self.kinds: dict[str, str] = {}
         self.folders: tuple[str, ...] = ()
         for path, kind in declared.items():
@@ -140,10 +150,7 @@ class _Rules:
         if kind is not None:
             what = "deleted" if isinstance(change, Deletion) else "changed"
             known = f"declared as `{_show(kind)}`, not to be {what}"
-        return (
-            f"is {known}; leave it, or state why it is needed in a line `Reason:"
-            " ...` below its marker"
-        )
+        return f"is {known}; leave it, or state why it is needed {self._how_to_explain}"
 
     def _is_protected(self, path: str) -> bool:
         """Tell whether a path or one of its parents is protected."""

@@ -116,7 +116,7 @@ def parse_changes(text: str, expected: Collection[str] = ()) -> Changes:
         )
     text = open_envelope(text)
     rows = text.removeprefix("\ufeff").split("\n")
-    begin = _skip_thoughts(rows)
+    begin = skip_thoughts(rows)
     fenced = _find_rows(text, ("```", "~~~"), begin, MAX_FENCES)
     if len(fenced) > MAX_FENCES:
         return _refuse(
@@ -245,7 +245,7 @@ def _size_of(text: str) -> int:
     return len(encoded)
 
 
-def _skip_thoughts(rows: Rows) -> int:
+def skip_thoughts(rows: Rows) -> int:
     """Return the row where the answer begins: blocks in a model's thoughts are drafts.
 
     It is 0 if there are no thoughts.

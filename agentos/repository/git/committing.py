@@ -29,7 +29,7 @@ def commit_to_branch(worktree: Worktree, snapshot: str, message: str, when: int)
     with lock_worktree(worktree) as (git, staging):
         tip = _advance(git, worktree, snapshot, message, when)
         bring_back(git, worktree, snapshot, staging)
-        show_copy(worktree, staging)
+        show_copy(worktree, tip, staging)
         return tip
 
 

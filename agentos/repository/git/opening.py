@@ -299,7 +299,9 @@ def _fill(git: Git, worktree: Worktree, staging: Path) -> None:
         commit = latest or read_ref(git, worktree.branch_ref)
         bring_back(git, worktree, commit, staging)
         worktree.unfilled.unlink(missing_ok=True)
-    show_copy(worktree, staging)
+    # Not the branch: it may have the tests of an earlier run, some of which whoever
+    # writes the code must not see.
+    show_copy(worktree, worktree.base, staging)
 
 
 def _has_files(path: Path) -> bool:

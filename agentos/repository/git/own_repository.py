@@ -116,8 +116,9 @@ def read_shallow(store: Path) -> frozenset[str]:
     return frozenset(map(checked_commit, lines))
 
 
-def show_copy(worktree: Worktree, staging: Path) -> None:
-    """Give the folder a `.git` with the item's branch and nothing else.
+def show_copy(worktree: Worktree, commit: str, staging: Path) -> None:
+    """Give the folder a `.git` with the item's branch at a commit and nothing else: no
+    snapshot, and no later commit.
 
     It is for generated code and for people who look: we never read it, so nothing that
     is written there has an effect outside of the sandbox.
@@ -125,23 +126,19 @@ def show_copy(worktree: Worktree, staging: Path) -> None:
     copy = staging / "copy"
     _make_repository(copy, worktree, bare="false")
     own = worktree.git()
-    tip = own.line("rev-parse", "--verify", worktree.branch_ref)
-    packs = copy / _PACKS
-    own_packs = worktree.store / _PACKS
-    for pack in own_packs.iterdir():
-        # Not a link: whoever may write to the copy must not reach the original.
-        shutil.copyfile(pack, packs / pack.name)
+    # It ends where the store is shallow.
+    history = set(own.run("rev-list", commit).decode("ascii").split())
     edges = read_shallow(worktree.store)
-    if tip not in edges:
-        excluded = [f"^{edge}" for edge in edges]
-        new = own.run("rev-list", "--objects", "--no-object-names", tip, *excluded)
-        _pack(own, new.split(), copy)
-    _write_shallow(copy, edges)
+    if edges == {commit}:
+        _copy_packs(worktree.store, copy)
+    else:
+        _pack(own, _objects_of(own, history), copy)
+    _write_shallow(copy, edges & history)
     branch = copy / worktree.branch_ref
     branch.parent.mkdir(parents=True)
-    branch.write_text(tip, "ascii")
+    branch.write_text(commit, "ascii")
     git = Git(copy, worktree.path)
-    git.run("read-tree", tip)
+    git.run("read-tree", commit)
     shown = worktree.path / ".git"
     is_link = shown.is_symlink()
     if shown.is_dir() and not is_link:
@@ -150,6 +147,12 @@ def show_copy(worktree: Worktree, staging: Path) -> None:
     else:
         shown.unlink(missing_ok=True)
     copy.rename(shown)
+
+
+def _copy_packs(store: Path, copy: Path) -> None:
+    for pack in (store / _PACKS).iterdir():
+        # Not a link: whoever may write to the copy must not reach the original.
+        shutil.copyfile(pack, copy / _PACKS / pack.name)
 
 
 def _make_repository(folder: Path, worktree: Worktree, *, bare: str) -> None:

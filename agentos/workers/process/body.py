@@ -218,8 +218,9 @@ def _observer(notes: Notes) -> Callable[[str, str], None]:
 
     def observe(what: str, name: str) -> None:
         match what:
-            case "started":
-                print(f">>> Executing: {name}", flush=True)
+            case "started" | "continued":
+                if what == "started":
+                    print(f">>> Executing: {name}", flush=True)
                 started[name] = time.monotonic()
                 notes.add("node-started", node=name)
             case "finished":
@@ -230,6 +231,9 @@ def _observer(notes: Notes) -> Callable[[str, str], None]:
             case "looked":
                 print(f"Looked: {name[:LONGEST_LOOKED]}", flush=True)
                 notes.add("looked", message=name)
+            case "turned":
+                print(name, flush=True)
+                notes.add("turn", message=name)
             case "noted" | "warned":
                 print(name if what == "noted" else f"Warning: {name}", flush=True)
                 notes.add("notice", message=name)

@@ -20,12 +20,18 @@ class Observed(Protocol):
     def observe(self) -> Observe: ...
 
 
-def as_node(name: str, step: Callable[[Any, Any], Awaitable[Update]]) -> Any:
-    """Return a node that runs the step and reports its start and end."""
+def as_node(
+    name: str,
+    step: Callable[[Any, Any], Awaitable[Update]],
+    continues: Callable[[Any], bool] = lambda _: False,
+) -> Any:
+    """Return a node that runs the step and reports its start and end; a step that
+    `continues` what the one before began says so.
+    """
 
     async def node(state: Any, runtime: Runtime[Any]) -> Update:
         context: Observed = runtime.context
-        context.observe("started", name)
+        context.observe("continued" if continues(state) else "started", name)
         update = await step(state, context)
         context.observe("finished", name)
         return update

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from agentos.documents.changes import contract
 from agentos.documents.judged_text import without_log
@@ -12,12 +13,15 @@ from agentos.workflows.engine.steps import Update
 from agentos.workflows.implementation import (
     accepting,
     code_review,
+    held_out,
+    loop,
     proving,
     rendering,
     talk,
     unreachable,
     without_code,
 )
+from agentos.workflows.implementation.commands import describe_workspace
 from agentos.workflows.implementation.context import (
     CODE,
     BuildContext,
@@ -28,11 +32,13 @@ from agentos.workflows.implementation.context import (
     say_refused,
     write_accepted,
 )
+from agentos.workflows.implementation.phase import Phase
 from agentos.workflows.implementation.state import (
     Contested,
     ImplementationState,
     Iteration,
     count_attempts,
+    joined,
 )
 from agentos.workflows.looking import AskTurn, describe_looking
 from agentos.workflows.prompts.rendering import enclose
@@ -44,6 +50,12 @@ What happened with your answer:
 
 {tests}{files}Send only what has to change, in the form that "How to answer" describes; it is
 applied to the files as they are now. Attempts left: {left}."""
+_JUDGED = """\
+Your work was judged:
+
+{feedback}
+
+The files are as you left them. Go on."""
 _CHANGED_TESTS = """\
 The tests have changed since you saw them:
 
@@ -72,6 +84,13 @@ _NOT_ACCEPTED = """
 The reviewer does not accept what was said of these lines:
 
 {lines}"""
+_FRESH: Mapping[str, Any] = {
+    "code_said": [],
+    "code_inputs": {},
+    "code_turns": 0,
+    "held_told": False,
+}
+"""What the code is begun from the base with: a conversation without a past."""
 UNCHANGED = "the answer changes nothing, so nothing can turn out differently"
 
 
@@ -83,10 +102,12 @@ async def implement(state: ImplementationState, context: BuildContext) -> Update
     blueprint = context.blueprint
     iterations = state["iterations"]
     scaffold = state["scaffolds"][-1]
+    said = talk.from_data(state.get("code_said", ()))
+    if state.get("writer") == loop.LOOP:
+        return await _write_in_turns(state, context, said)
     start = await _restore_start(state, context)
     looker = context.looker(start)
     inputs = state.get("code_inputs") or _begin(state, context, looker)
-    said = talk.from_data(state.get("code_said", ()))
     if said:
         said = talk.say(said, _reply(state, context))
     answers_before = _count_answers(iterations)
@@ -110,6 +131,65 @@ async def implement(state: ImplementationState, context: BuildContext) -> Update
         looker,
         workspace.read,
     )
+    update: Update = {
+        "bare": beside.result,
+        "code_inputs": inputs,
+        "code_said": talk.as_data(attempt.said),
+        **bill(state, *attempt.answers),
+    }
+    return {**update, **_take(state, context, attempt, start)}
+
+
+async def _write_in_turns(
+    state: ImplementationState, context: BuildContext, said: talk.Said
+) -> Update:
+    """Have the code written turn by turn; take one turn."""
+    start = loop.start_of(state, contract.CODE)
+    begin = ""
+    if not start:
+        start = await _show(state, context, state["snapshot"])
+        iterations = state["iterations"][state.get("tried", 0) :]
+        if iterations:
+            begin = await _show(state, context, iterations[-1]["snapshot"])
+    declared = {}
+    for path in context.blueprint.sources:
+        declared[path] = str(context.blueprint.declared[path])
+    tests = held_out.visible_tests(state, context.blueprint)
+    phase = Phase(contract.CODE, CODE, "coder", declared, start, tests, begin)
+    inputs = state.get("code_inputs") or _begin_turns(state, context)
+    if said and loop.begins(state, phase):
+        said = talk.say(said, _reply_in_turns(state))
+    step = await loop.take_turn(state, context, phase, inputs, said)
+    update: Update = {"code_inputs": inputs, **step.update}
+    if step.attempt is None:
+        return update
+    state = joined(state, update)
+    return {**update, **_take(state, context, step.attempt, step.begin)}
+
+
+def _begin_turns(state: ImplementationState, context: BuildContext) -> dict[str, str]:
+    """Return what the conversation about the code begins with, if it has turns."""
+    begin = _begin(state, context, None)
+    for name in ("looking", "files"):
+        del begin[name]
+    begin["material"] = context.workspace.show_excerpts(state["source"])
+    held = held_out.held_names(state, context.blueprint)
+    names = state["scaffolds"][-1]["names"]
+    begin["tests"] = "\n".join(name for name in names if name not in held)
+    begin["workspace"] = describe_workspace(context.config)
+    begin["answering"] = contract.answering(contract.CODE, in_turns=True)
+    return begin
+
+
+def _take(
+    state: ImplementationState,
+    context: BuildContext,
+    attempt: talk.Attempt,
+    start: str,
+) -> Update:
+    """Return the attempt with what can be said against it without running it."""
+    workspace = context.workspace
+    iterations = state["iterations"]
     accepted = attempt.accepted
     report_attempt(context, "coder", attempt)
     number = count_attempts(iterations) + 1
@@ -136,12 +216,8 @@ async def implement(state: ImplementationState, context: BuildContext) -> Update
     )
     update: Update = {
         "iterations": [*iterations, iteration],
-        "bare": beside.result,
-        "code_inputs": inputs,
         "to_fix": False,
         "tests_changed": "",
-        "code_said": talk.as_data(attempt.said),
-        **bill(state, *attempt.answers),
     }
     if accepted.blocked:
         return {**update, **_blocked(accepted.blocked)}
@@ -157,9 +233,6 @@ def _begin(
     """Return what the conversation about the code begins with."""
     workspace = context.workspace
     blueprint = context.blueprint
-    feedback = proving.feedback_for_next(state["iterations"], state["before"])
-    if not feedback:
-        feedback = code_review.say_open(state)
     return {
         "item": state["item"],
         "design": without_log(state["source"]),
@@ -170,10 +243,20 @@ def _begin(
         "remarks": "\n".join(state.get("plan_findings", ())),
         "tests": rendering.show_new_tests(workspace, state["scaffolds"][-1]["tests"]),
         "files": rendering.show_changed(workspace, blueprint.sources),
-        "feedback": feedback,
+        "feedback": _earlier_feedback(state),
         "note": rendering.show_note(state),
         "answering": contract.answering(contract.CODE),
     }
+
+
+def _earlier_feedback(state: ImplementationState) -> str:
+    """Return what failed with code that an earlier run left; an attempt from the base
+    begins without.
+    """
+    if state.get("tries"):
+        return ""
+    feedback = proving.feedback_for_next(state["iterations"], state["before"])
+    return feedback or code_review.say_open(state)
 
 
 async def _restore_start(state: ImplementationState, context: BuildContext) -> str:
@@ -182,7 +265,8 @@ async def _restore_start(state: ImplementationState, context: BuildContext) -> s
     """
     workspace = context.workspace
     number = len(state["scaffolds"])
-    best = proving.best_iteration(state["iterations"], state["before"])
+    of_this_try = state["iterations"][state.get("tried", 0) :]
+    best = proving.best_iteration(of_this_try, state["before"])
     if best is None:
         await workspace.restore(state["snapshot"])
         return state["snapshot"]
@@ -193,12 +277,29 @@ async def _restore_start(state: ImplementationState, context: BuildContext) -> s
     return workspace.snapshot("tests")
 
 
+async def _show(
+    state: ImplementationState, context: BuildContext, snapshot: str
+) -> str:
+    """Restore a snapshot with the tests as the coder sees them; return that as one."""
+    workspace = context.workspace
+    await workspace.restore(snapshot)
+    workspace.write(held_out.visible_tests(state, context.blueprint))
+    return workspace.snapshot("visible")
+
+
+def _reply_in_turns(state: ImplementationState) -> str:
+    """Return what the coder is told about the work that was judged."""
+    last = state["iterations"][-1]
+    return _JUDGED.format(feedback=enclose("feedback", last["feedback"]))
+
+
 def _reply(state: ImplementationState, context: BuildContext) -> str:
     """Return what the coder is told about its last answer."""
     iterations = state["iterations"]
     last = iterations[-1]
     files = ""
-    best = proving.best_iteration(iterations, state["before"])
+    of_this_try = iterations[state.get("tried", 0) :]
+    best = proving.best_iteration(of_this_try, state["before"])
     if best is not None and best is not last:
         changed = rendering.show_changed(context.workspace, context.blueprint.sources)
         texts = enclose("present text", changed)
@@ -245,21 +346,30 @@ async def prove_green(state: ImplementationState, context: BuildContext) -> Upda
     *earlier, current = state["iterations"]
     scaffold = state["scaffolds"][-1]
     selection = accepting.selection(scaffold)
-    run = await run_tests_at(context, current["snapshot"], selection, ())
+    held = held_out.held_names(state, context.blueprint)
+    snapshot = current["snapshot"]
+    if held:
+        await context.workspace.restore(snapshot)
+        context.workspace.write(scaffold["tests"])
+        snapshot = context.workspace.snapshot("tests")
+    run = await run_tests_at(context, snapshot, selection, ())
     run = proving.own_tests(run, scaffold)
-    refusals = proving.refuse_green(run, scaffold["names"])
+    seen, unseen = held_out.split(run, held)
+    names = [name for name in scaffold["names"] if name not in held]
+    refusals = proving.refuse_green(seen, names)
     judged = Iteration(
         **{
             **current,
+            "snapshot": snapshot,
             "run": proving.as_state(run),
             "refusals": refusals,
-            "feedback": proving.test_feedback(run, refusals, state["before"]),
+            "feedback": proving.test_feedback(seen, refusals, state["before"]),
         }
     )
-    return {
-        "iterations": [*earlier, judged],
-        **_end_if_refused(state, context, judged),
-    }
+    update: Update = {"iterations": [*earlier, judged]}
+    if held and not refusals:
+        update["held_failing"] = bool(proving.refuse_green(unseen, sorted(held)))
+    return {**update, **_end_if_refused(state, context, judged)}
 
 
 async def prove_no_regression(
@@ -304,8 +414,10 @@ async def prove_no_regression(
         update["mends"] = state.get("mends", 0) + 1
         return update
     refusals += uncovered
+    held = held_out.held_names(state, context.blueprint)
+    seen, _ = held_out.split(suite, held)
     judged["refusals"] = refusals
-    judged["feedback"] = proving.test_feedback(suite, refusals, before)
+    judged["feedback"] = proving.test_feedback(seen, refusals, before)
     update["iterations"] = [*earlier, judged]
     return {**update, **_end_if_refused(state, context, judged)}
 
@@ -372,11 +484,17 @@ def _end_if_refused(
     else:
         iterations = [*iterations[:-1], attempt]
     say_refused(context, f"iteration {number}", attempt["refusals"])
-    if number < context.config.max_iterations and not is_last:
+    is_last = is_last or loop.is_out_of_turns(state, context.config, contract.CODE)
+    of_this_try = number - state.get("tried", 0)
+    if of_this_try < context.config.max_iterations and not is_last:
         return {}
     if state.get("proven"):
         # What its review sent back could not be mended; the proven attempt counts.
         return {}
+    tries = state.get("tries", 0) + 1
+    if tries < context.config.attempts:
+        context.observe("noted", f"attempt {tries} has failed; beginning from the base")
+        return {"tries": tries, "tried": number, **_FRESH}
     best = proving.best_iteration(iterations, state["before"]) or attempt
     cause = (best["refusals"] or attempt["refusals"])[0]
     message = (

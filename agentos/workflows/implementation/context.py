@@ -28,6 +28,7 @@ REVISE = "N1_revise_design"
 TESTS = "N2_scaffold"
 CODE = "N4_implement"
 CONTEST = "N4_rule_on_tests"
+HELD = "N5_rule_on_held_out"
 REVIEW = "N6_review_code"
 
 
@@ -78,9 +79,12 @@ def question_to(
     *,
     attempt: int = 1,
     schema: str = "",
+    prompt: str = "",
 ) -> AskTurn:
-    """Return what asks a role: with its prompt, and what was said since."""
-    prompt = context.prompts.render(role, inputs)
+    """Return what asks a role: with a prompt, its own if none is named, and what was
+    said since.
+    """
+    begin = context.prompts.render(prompt or role, inputs)
 
     def ask(said: Sequence[Message]) -> Awaitable[Completion]:
         return context.ask(
@@ -88,7 +92,7 @@ def question_to(
             node=node,
             round=round,
             attempt=attempt,
-            messages=(*prompt, *said),
+            messages=(*begin, *said),
             inputs=inputs,
             schema=schema,
         )

@@ -64,8 +64,10 @@ class Implementation:
 
     def most_steps(self, assignment: Assignment) -> int:
         """Return an upper bound on the steps of all attempts."""
-        attempts = 8 * SCAFFOLD_ATTEMPTS + 6 * assignment.config.max_iterations
-        return 36 + 2 * MOST_REVISIONS + attempts
+        config = assignment.config
+        code = config.turns + 6 * config.max_iterations
+        attempts = 8 * SCAFFOLD_ATTEMPTS + config.attempts * code
+        return 36 + 2 * MOST_REVISIONS + attempts + config.turns
 
     def context(
         self,
@@ -165,6 +167,9 @@ class Implementation:
 def _snapshots(state: ImplementationState) -> set[str]:
     """Return every commit that a step could restore."""
     commits = {state["base"], state["snapshot"]}
+    writing = state.get("writing")
+    if writing:
+        commits |= {writing["start"], writing["begin"], writing["snapshot"]}
     for iteration in state["iterations"]:
         commits.add(iteration["snapshot"])
     for scaffold in state["scaffolds"]:

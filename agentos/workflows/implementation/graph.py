@@ -13,6 +13,7 @@ from agentos.workflows.implementation import (
     code_review,
     coding,
     contesting,
+    held_out,
     memory,
     nodes,
     plan,
@@ -22,6 +23,7 @@ from agentos.workflows.implementation import (
 from agentos.workflows.implementation.context import (
     CODE,
     CONTEST,
+    HELD,
     PLAN,
     REVIEW,
     REVISE,
@@ -51,6 +53,7 @@ STEPS: dict[str, Step] = {
     CODE: coding.implement,
     CONTEST: contesting.rule,
     GREEN: coding.prove_green,
+    HELD: held_out.rule,
     REGRESSION: coding.prove_no_regression,
     REVIEW: code_review.review_code,
     VALIDATE: nodes.validate,
@@ -64,7 +67,7 @@ def build_graph() -> StateGraph[
     """Return the graph; each step reports to the context's `observe` when it runs."""
     builder = StateGraph(ImplementationState, context_schema=BuildContext)
     for name, step in STEPS.items():
-        builder.add_node(name, as_node(name, step))
+        builder.add_node(name, as_node(name, step, continues=_is_writing))
     builder.add_edge(START, LOAD)
     for before, choose in ROUTES.items():
         builder.add_conditional_edges(before, choose, list(STEPS))
@@ -98,9 +101,16 @@ def _after_revision(state: ImplementationState) -> str:
     return revising.after_revision(state) or FINALIZE
 
 
+def _is_writing(state: ImplementationState) -> bool:
+    """Tell whether a role is in the middle of its turns."""
+    return bool(state.get("writing"))
+
+
 def _after_tests(state: ImplementationState) -> str:
     if state["decision"]:
         return FINALIZE
+    if _is_writing(state):
+        return TESTS
     return TESTS if state["scaffolds"][-1]["problems"] else RED
 
 
@@ -120,6 +130,8 @@ def _after_red(state: ImplementationState) -> str:
 def _after_code(state: ImplementationState) -> str:
     if state["decision"]:
         return FINALIZE
+    if _is_writing(state):
+        return CODE
     current = state["iterations"][-1]
     if current.get("contested") and not current["refusals"]:
         return CONTEST
@@ -135,6 +147,14 @@ def _after_ruling(state: ImplementationState) -> str:
 
 
 def _after_green(state: ImplementationState) -> str:
+    if state["decision"]:
+        return FINALIZE
+    if state.get("held_failing"):
+        return HELD
+    return _again_or(REGRESSION, state)
+
+
+def _after_held_out(state: ImplementationState) -> str:
     return FINALIZE if state["decision"] else _again_or(REGRESSION, state)
 
 
@@ -173,6 +193,7 @@ ROUTES: dict[str, Callable[[ImplementationState], str]] = {
     CODE: _after_code,
     CONTEST: _after_ruling,
     GREEN: _after_green,
+    HELD: _after_held_out,
     REGRESSION: _after_regression,
     REVIEW: _after_review,
 }

@@ -57,6 +57,7 @@ async def load(state: ImplementationState, context: BuildContext) -> Update:
         "environment": environment,
         "missing_extras": list(workspace.missing_extras),
         "material": material,
+        "writer": context.config.writer,
     }
 
 

@@ -54,7 +54,7 @@ _LONGEST_NAME = 2_000
 _MOST_NAMED = 3
 _NO_PYTEST = "No module named 'pytest'"
 _PAGE = 4_000
-REFUSED = "Nothing of the last answer was written, because of this:"
+REFUSED = "The tests were not run, because of this:"
 
 
 def own_tests(run: TestRun, scaffold: Scaffold) -> TestRun:

@@ -16,12 +16,15 @@ from agentos.proving.inspection import plain_id, scenario_of
 from agentos.proving.judging import judge_regression, name_lines
 from agentos.proving.runners.runs import TestOutcome, TestRun
 from agentos.repository.publish import Artifacts
+from agentos.settings import LOOP
 from agentos.workflows.implementation.blueprint import Blueprint, read_blueprint
+from agentos.workflows.implementation.held_out import held_scenarios
 from agentos.workflows.implementation.kept import Kept
 from agentos.workflows.implementation.proving import best_iteration, find_kept
 from agentos.workflows.implementation.state import (
     ImplementationState,
     Iteration,
+    Scaffold,
     Slip,
     count_attempts,
 )
@@ -67,6 +70,9 @@ _IMPLEMENTATION_REPORT = """\
 ## Iterations
 
 {attempts}
+{turns}"""
+_TURNS = """
+Tests and code were written turn by turn: {links}.
 """
 _BRANCH = """\
 * **Branch:** {branch}
@@ -91,7 +97,7 @@ _TEST_REPORT = """\
 ## Red and green
 
 {tests}
-{kept}
+{kept}{held_out}
 ## Coverage of the declared files
 
 Lines that ran in the tests or in processes that they started.
@@ -112,6 +118,12 @@ _UNREACHED = """
 Lines that do not count, because no test can reach them here:
 
 {lines}"""
+_HELD_OUT = """
+## Held out
+
+Whoever wrote the code did not see the tests of the scenarios {scenarios}.
+"""
+_TURNS_FILE = "-turns.md"
 _TEST_HEAD = ("Test", "Scenario", "Without the code", "With the code", "Shows")
 _UNPROVEN = """
 ## Not noticed by any test
@@ -122,13 +134,14 @@ _UNPROVEN = """
 def artifacts_of(state: ImplementationState) -> Artifacts:
     """Return the lineage files and the two reports."""
     blueprint = read_blueprint(state["source"], state["item"])
-    reports = {
-        "implementation-report.md": render_implementation(state, blueprint),
-        "test-report.md": render_tests(state, blueprint),
-    }
     lineage = {}
     for number, (name, text) in enumerate(_lineage_files(state), start=1):
         lineage[f"{number:03d}-{name}"] = text
+    turns = [name for name in lineage if name.endswith(_TURNS_FILE)]
+    reports = {
+        "implementation-report.md": render_implementation(state, blueprint, turns),
+        "test-report.md": render_tests(state, blueprint),
+    }
     return Artifacts(files=(lineage, reports))
 
 
@@ -143,12 +156,12 @@ def _lineage_files(state: ImplementationState) -> Iterator[tuple[str, str]]:
             review = mark_recorded(review)
         yield "plan-review.md", review
     for attempt in state["scaffolds"]:
-        yield from _slips("tests", attempt.get("slips", ()))
+        yield from _before("tests", attempt, state)
         yield "tests.md", attempt["answer"]
         if attempt["problems"]:
             yield "tests-refused.md", _list(attempt["problems"])
     for iteration in state["iterations"]:
-        yield from _slips("code", iteration.get("slips", ()))
+        yield from _before("code", iteration, state)
         yield "code.md", iteration["answer"]
         refusals = iteration["refusals"]
         if refusals:
@@ -166,13 +179,34 @@ def _lineage_files(state: ImplementationState) -> Iterator[tuple[str, str]]:
         yield "final.json", json.dumps(facts, indent=1) + "\n"
 
 
-def _slips(role: str, slips: Sequence[Slip]) -> Iterator[tuple[str, str]]:
+def _before(
+    role: str, attempt: Scaffold | Iteration, state: ImplementationState
+) -> Iterator[tuple[str, str]]:
+    """Yield what led to an attempt: its turns in one file, or each answer that could not
+    be applied.
+    """
+    slips = attempt.get("slips", ())
+    if state.get("writer") == LOOP:
+        if slips:
+            yield f"{role}{_TURNS_FILE}", _show_turns(slips)
+        return
     for slip in slips:
         yield f"{role}.md", slip["answer"]
         yield f"{role}-not-applied.md", slip["reply"]
 
 
-def render_implementation(state: ImplementationState, blueprint: Blueprint) -> str:
+def _show_turns(turns: Sequence[Slip]) -> str:
+    parts = []
+    for number, turn in enumerate(turns, start=1):
+        answer = turn["answer"].strip()
+        reply = turn["reply"].strip()
+        parts.append(f"# Turn {number}\n\n{answer}\n\n## What came of it\n\n{reply}\n")
+    return "\n".join(parts)
+
+
+def render_implementation(
+    state: ImplementationState, blueprint: Blueprint, turns: Sequence[str] = ()
+) -> str:
     """Report what was built for each requirement and where it differs from the
     design.
     """
@@ -204,6 +238,7 @@ def render_implementation(state: ImplementationState, blueprint: Blueprint) -> s
         remarks=_plan_remarks(state),
         note=_quote_note(state),
         attempts=_iteration_table(state),
+        turns=_link_turns(state, turns),
     )
     if is_implemented:
         report += f"\n{state['stamp']}\n"
@@ -237,6 +272,7 @@ def render_tests(state: ImplementationState, blueprint: Blueprint) -> str:
         scenarios=", ".join(blueprint.scenarios),
         tests=_table(_TEST_HEAD, rows),
         kept=_kept_list(kept, blueprint),
+        held_out=_held_out_list(state, blueprint),
         coverage=_coverage_table(best),
         unreached=_unreached_list(state),
         suite=_describe_suite(best, state["before"]),
@@ -262,6 +298,30 @@ def _findings_list(state: ImplementationState) -> str:
     if not lines:
         return "None."
     return _list(lines).rstrip()
+
+
+def _link_turns(state: ImplementationState, names: Sequence[str]) -> str:
+    """Link the lineage files with the turns, from the folder of the report."""
+    if not names:
+        return ""
+    folder = f"../../lineage/active/{state['item']}-implementation"
+    links = [f"[{name}]({folder}/{name})" for name in names]
+    return _TURNS.format(links=", ".join(links))
+
+
+def _held_out_list(state: ImplementationState, blueprint: Blueprint) -> str:
+    """List the scenarios whose tests the coder did not see, and which were dropped."""
+    held = held_scenarios(state, blueprint)
+    if not held:
+        return ""
+    listed = ", ".join(filter(held.__contains__, blueprint.scenarios))
+    text = _HELD_OUT.format(scenarios=listed)
+    dropped = state.get("held_dropped", [])
+    if dropped:
+        text += (
+            f"\nThe reviewer found these wrong; they were dropped:\n\n{_list(dropped)}"
+        )
+    return text
 
 
 def _quote_note(state: ImplementationState) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agentos.documents.changes import contract
+from agentos.documents.changes.contract import TESTS
 from agentos.documents.judged_text import without_log
 from agentos.item import Failure
 from agentos.proving.inspection import plain_id
@@ -10,13 +11,15 @@ from agentos.repository.look import Looker
 from agentos.workflows.engine.steps import Update
 from agentos.workflows.implementation import (
     accepting,
+    loop,
     proving,
     rendering,
     talk,
     unreachable,
 )
+from agentos.workflows.implementation.commands import describe_workspace
+from agentos.workflows.implementation.context import TESTS as TESTS_NODE
 from agentos.workflows.implementation.context import (
-    TESTS,
     BuildContext,
     bill,
     question_to,
@@ -25,11 +28,13 @@ from agentos.workflows.implementation.context import (
     write_accepted,
 )
 from agentos.workflows.implementation.existing_tests import say_taken
+from agentos.workflows.implementation.phase import Phase
 from agentos.workflows.implementation.state import (
     ImplementationState,
     Iteration,
     Scaffold,
     count_attempts,
+    joined,
 )
 from agentos.workflows.looking import AskTurn, describe_looking
 
@@ -50,6 +55,10 @@ async def scaffold(state: ImplementationState, context: BuildContext) -> Update:
     workspace = context.workspace
     attempts = state["scaffolds"]
     latest = attempts[-1] if attempts else None
+    said = talk.from_data(state.get("tests_said", ()))
+    start = loop.start_of(state, TESTS)
+    if start:
+        return await _write_in_turns(state, context, start, said)
     start = state["base"]
     if latest is not None:
         start = latest.get("snapshot") or start
@@ -57,9 +66,10 @@ async def scaffold(state: ImplementationState, context: BuildContext) -> Update:
             # Its snapshot may be of another base.
             start = state["snapshot"] if not latest["problems"] else state["base"]
     await workspace.restore(start)
+    if state.get("writer") == loop.LOOP:
+        return await _write_in_turns(state, context, start, said)
     looker = context.looker(_visible(state, start))
     inputs = state.get("tests_inputs") or _begin(state, context, looker)
-    said = talk.from_data(state.get("tests_said", ()))
     if latest is not None and said:
         said = talk.say(said, _reply(state, latest))
     answers_before = _count_answers(attempts)
@@ -69,7 +79,7 @@ async def scaffold(state: ImplementationState, context: BuildContext) -> Update:
 
     def ask(slips: int) -> AskTurn:
         number = answers_before + slips + 1
-        return question_to(context, "tests", TESTS, number, inputs)
+        return question_to(context, TESTS, TESTS_NODE, number, inputs)
 
     def accept(answer: str, made: accepting.Made) -> accepting.AcceptedChanges:
         accepted = accepting.read_tests(answer, context.blueprint, workspace, made)
@@ -81,14 +91,80 @@ async def scaffold(state: ImplementationState, context: BuildContext) -> Update:
         return write_accepted(context, accepted)
 
     attempt = await talk.ask_for_changes(ask, accept, said, looker, workspace.read)
+    update: Update = {
+        "tests_inputs": inputs,
+        "tests_said": talk.as_data(attempt.said),
+        **bill(state, *attempt.answers),
+    }
+    return {**update, **_take(state, context, attempt, claims)}
+
+
+async def _write_in_turns(
+    state: ImplementationState,
+    context: BuildContext,
+    start: str,
+    said: talk.Said,
+) -> Update:
+    """Have the tests written turn by turn; take one turn."""
+    declared = {}
+    for path in context.blueprint.tests:
+        declared[path] = str(context.blueprint.declared[path])
+    # What mends the tests is tried with the code that there is.
+    start = _visible(state, start)
+    phase = Phase(TESTS, TESTS_NODE, "test writer", declared, start)
+    inputs = state.get("tests_inputs") or _begin_turns(state, context)
+    attempts = state["scaffolds"]
+    if attempts and said and loop.begins(state, phase):
+        said = talk.say(said, _reply(state, attempts[-1]))
+    step = await loop.take_turn(state, context, phase, inputs, said)
+    update: Update = {"tests_inputs": inputs, **step.update}
+    if step.attempt is None:
+        return update
+    missed = unreachable.missed_in(state)
+    claimed = step.attempt.accepted.unreachable
+    named, _ = unreachable.read_claims(claimed, missed)
+    claims = unreachable.add_claims(unreachable.claims_of(state), named)
+    await _take_off_code(state, context)
+    state = joined(state, update)
+    return {**update, **_take(state, context, step.attempt, claims)}
+
+
+async def _take_off_code(state: ImplementationState, context: BuildContext) -> None:
+    """Leave the tests that were mended with the code there on the files without it."""
+    workspace = context.workspace
+    if not (state.get("to_mend") and state["iterations"]):
+        return
+    tests = {}
+    for path in context.blueprint.tests:
+        text = workspace.read(path)
+        if text is not None:
+            tests[path] = text
+    await workspace.restore(state["snapshot"])
+    workspace.write(tests)
+
+
+def _begin_turns(state: ImplementationState, context: BuildContext) -> dict[str, str]:
+    """Return what the conversation about the tests begins with, if it has turns."""
+    begin = _begin(state, context, None)
+    del begin["looking"]
+    begin["material"] = context.workspace.show_excerpts(state["source"])
+    begin["workspace"] = describe_workspace(context.config)
+    begin["answering"] = contract.answering(contract.TESTS, in_turns=True)
+    return begin
+
+
+def _take(
+    state: ImplementationState,
+    context: BuildContext,
+    attempt: talk.Attempt,
+    claims: list[unreachable.Claim],
+) -> Update:
+    """Return the attempt with what speaks against its tests, and how it goes on."""
     report_attempt(context, "test writer", attempt)
     scaffold = _judge(context, attempt)
     update: Update = {
-        "scaffolds": [*attempts, scaffold],
-        "tests_inputs": inputs,
-        "tests_said": talk.as_data(attempt.said),
+        "scaffolds": [*state["scaffolds"], scaffold],
         "claims": unreachable.as_data(claims),
-        **bill(state, *attempt.answers),
     }
     if attempt.accepted.blocked:
         return {**update, **_blocked(attempt.accepted.blocked)}
@@ -242,7 +318,10 @@ async def _put_below_code(state: ImplementationState, context: BuildContext) -> 
     await workspace.restore(tests_before)
     workspace.write(scaffold["tests"])
     snapshot = workspace.snapshot("tests")
-    changed = workspace.diff(tests_before, snapshot)
+    changed = ""
+    if state.get("writer") != loop.LOOP:
+        # In a loop there are tests that the coder must not see; it can look.
+        changed = workspace.diff(tests_before, snapshot)
     # Also of an attempt that only contests a test: the code below it was written before.
     code = workspace.changed_files(state["snapshot"], snapshot)
     rebased = Iteration(
@@ -278,7 +357,8 @@ def _red_ending(
     say_refused(context, f"tests, attempt {number}", attempts[-1]["problems"])
     # Tests that are to be mended get as many attempts as the first ones.
     allowed = SCAFFOLD_ATTEMPTS * (1 + state.get("mends", 0))
-    if number < allowed:
+    is_last = loop.is_out_of_turns(state, context.config, TESTS)
+    if number < allowed and not is_last:
         return {}
     first = attempts[-1]["problems"][0]
     failure = Failure.RED_INVALID

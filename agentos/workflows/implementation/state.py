@@ -84,6 +84,31 @@ class Iteration(TypedDict):
     """Whether it is of an earlier run, and so no attempt of this one."""
 
 
+class Writing(TypedDict):
+    """A phase of writing that is under way: a role works in turns."""
+
+    role: str
+    """`tests` or `code`."""
+    start: str
+    """The commit from which what differs is the role's work."""
+    begin: str
+    """The commit with its work before the phase."""
+    snapshot: str
+    """The commit with the files after the last turn."""
+    turns: list[Slip]
+    """The turns of this phase so far, with what they were answered."""
+    extras: dict[str, str]
+    """The reasons given for files that the design does not declare."""
+    kept: dict[str, str]
+    """Scenarios that the role says must not change, with its reasons."""
+    contested: Said
+    """Tests that the role says are wrong, with its reasons."""
+    unreachable: list[Data]
+    """Lines of which the role says that no test can reach them."""
+    idle: int
+    """Turns in a row that did nothing."""
+
+
 class Remembered(TypedDict, total=False):
     """What an item goes on from; what an earlier run did not leave is missing."""
 
@@ -181,6 +206,25 @@ class ImplementationState(TypedDict):
     """What was said in it since: who, and what."""
     code_inputs: NotRequired[dict[str, str]]
     code_said: NotRequired[Said]
+    writer: NotRequired[str]
+    """How tests and code are written: `loop` or `single`."""
+    tries: NotRequired[int]
+    """Attempts from the base that have failed, so that the code was begun anew."""
+    tried: NotRequired[int]
+    """Attempts at the code before the present one from the base."""
+    writing: NotRequired[Writing | None]
+    """What a role is writing in turns; None between phases."""
+    tests_turns: NotRequired[int]
+    """Turns of the conversation about the tests."""
+    code_turns: NotRequired[int]
+    held_failing: NotRequired[bool]
+    """Whether tests that the coder does not see fail, and the reviewer is to rule."""
+    held_rulings: NotRequired[int]
+    """How often the reviewer ruled on them."""
+    held_told: NotRequired[bool]
+    """Whether the coder was told the scenarios of those that are right."""
+    held_dropped: NotRequired[list[str]]
+    """Those that were wrong, with the reason, a line each."""
     rulings: NotRequired[int]
     """How often the reviewer ruled on contested tests."""
     to_mend: NotRequired[str]

@@ -25,10 +25,16 @@ from agentos.proving.environment import (
     read_needs,
 )
 from agentos.proving.inspection import condition_of_import, conditions
+from agentos.proving.run_command import Tools, run_command
 from agentos.proving.run_tests import TestFolders, run_in_sandbox
 from agentos.proving.runners.registry import has_runner
 from agentos.proving.runners.runs import TestRun
-from agentos.proving.sandbox import Sandbox, SandboxLimits, choose_sandbox
+from agentos.proving.sandbox import (
+    FinishedCommand,
+    Sandbox,
+    SandboxLimits,
+    choose_sandbox,
+)
 from agentos.repository.context import select_context
 from agentos.repository.git.committing import commit_to_branch
 from agentos.repository.git.delivery import make_bundle
@@ -78,6 +84,9 @@ _SETTINGS = frozenset(
 LONGEST_DIFF = 200_000
 """Characters of a change that a reviewer is shown."""
 _MATERIAL = 32_000
+_FIRST_PROMPT = 20_000
+"""Characters of the design and of the excerpts that a model in a loop begins with."""
+_LEAST_EXCERPTS = 5_000
 _SMALL = 12_000
 """Characters up to which a file that the design names is shown whole."""
 
@@ -198,6 +207,11 @@ class Workspace:
         return base
 
     @property
+    def isolates(self) -> bool:
+        """Whether generated code runs in a sandbox that protects the machine."""
+        return not self._sandbox.weaknesses
+
+    @property
     def environment_notes(self) -> tuple[str, ...]:
         """Describe where the test environment comes from."""
         return self._environment.notes if self._environment else ()
@@ -220,6 +234,14 @@ class Workspace:
         )
         self._observe("gathered", context.explanation)
         return context.text
+
+    def show_excerpts(self, source: str) -> str:
+        """Return a smaller context, for a model that can look at the rest."""
+        worktree = self._worktree
+        files = open_commit(worktree.path, worktree.git(), worktree.base)
+        room = max(_LEAST_EXCERPTS, _FIRST_PROMPT - len(source))
+        small = room // 3
+        return select_context(files, source, room, small=small, called="design").text
 
     def snapshot_of_base(self, own_documents: Iterable[str]) -> Snapshot:
         """Return what the models may look at: the files of the base, without the item's
@@ -252,7 +274,7 @@ class Workspace:
         """
         modules = optional_modules(self._worktree.path)
         found = set(map(condition_of_import, modules))
-        paths = filter(is_pytest_module, self._list(self._worktree.base))
+        paths = filter(is_pytest_module, self.files_of(self._worktree.base))
         for path in islice(paths, _MOST_TEST_FILES):
             found |= conditions(self.read_base(path))
         return frozenset(found)
@@ -281,6 +303,15 @@ class Workspace:
         self._at = take(self._worktree, name, also=self._kept).commit
         self._is_exact = True
         return self._at
+
+    async def snapshot_of_turn(self, name: str) -> str:
+        """Save all files under a name and remove those that git ignores, so that what is
+        there is what a restore of the snapshot gives; return the commit.
+        """
+        commit = self.snapshot(name)
+        self._is_exact = False
+        await self.restore(commit)
+        return commit
 
     async def restore(
         self, commit: str, worthless: Mapping[str, str] | None = None
@@ -334,7 +365,8 @@ class Workspace:
         """
         return move_changes(self._worktree.git(), old, tip, new)
 
-    def _list(self, commit: str) -> tuple[str, ...]:
+    def files_of(self, commit: str) -> tuple[str, ...]:
+        """Return the paths of all files of a commit."""
         return list_files(self._worktree.git(), commit)
 
     def commit(self, snapshot: str, message: str, when: int) -> str:
@@ -354,11 +386,37 @@ class Workspace:
         selected.
         """
         try:
-            environment = await self._open_environment()
+            environment, setting = await self._prepare_run(self._limits)
         except ItemError as error:
             if not self._is_guarded:
                 raise
             return TestRun(problem=str(error))
+        self._is_exact = False
+        guarded = self._guarded_files()
+        before = _fingerprints(self._worktree.path, guarded)
+        with self._waiting():
+            run = await run_in_sandbox(
+                self._sandbox, environment, setting, selection, measured
+            )
+        after = _fingerprints(self._worktree.path, guarded)
+        for path in guarded:
+            if before[path] != after[path]:
+                return replace(run, problem=f"{path} was changed while the tests ran")
+        return run
+
+    async def command(self, text: str, tools: Tools, seconds: float) -> FinishedCommand:
+        """Run a shell command in the folder, in the sandbox."""
+        limits = SandboxLimits(seconds=seconds)
+        environment, setting = await self._prepare_run(limits)
+        self._is_exact = False
+        with self._waiting():
+            return await run_command(self._sandbox, environment, setting, text, tools)
+
+    async def _prepare_run(
+        self, limits: SandboxLimits
+    ) -> tuple[Environment, TestFolders]:
+        """Return the environment for the present files, and where to run them."""
+        environment = await self._open_environment()
         beside = self._worktree.beside
         # The item may have changed what its project declares, its commands among it.
         with self._waiting():
@@ -377,20 +435,9 @@ class Workspace:
             self._tests,
             self._parts,
             built,
-            self._limits,
+            limits,
         )
-        self._is_exact = False
-        guarded = self._guarded_files()
-        before = _fingerprints(self._worktree.path, guarded)
-        with self._waiting():
-            run = await run_in_sandbox(
-                self._sandbox, environment, setting, selection, measured
-            )
-        after = _fingerprints(self._worktree.path, guarded)
-        for path in guarded:
-            if before[path] != after[path]:
-                return replace(run, problem=f"{path} was changed while the tests ran")
-        return run
+        return environment, setting
 
     @property
     def _parts(self) -> tuple[str, ...]:
@@ -400,7 +447,7 @@ class Workspace:
         """Return the tests and settings that must not change while tests run."""
         return [
             path
-            for path in self._list(self._at)
+            for path in self.files_of(self._at)
             if is_test(path) or PurePosixPath(path).name in _SETTINGS
         ]
 

@@ -41,7 +41,7 @@ _INVISIBLE = (
 _JOINERS = re.compile("(?<![^\x00-\x7f])[\u200c-\u200f]+(?![^\x00-\x7f])")
 SCALE_MARK = "{{> scale}}"
 """Stands in a prompt for the scale of findings."""
-_TRUSTED = ("item", "looking", "note", "answering")
+_TRUSTED = ("item", "looking", "note", "answering", "workspace")
 """Inputs that come from AgentOS itself or from its user: an id, how to look at the
 repository, what the user says, and how to answer with files.
 """

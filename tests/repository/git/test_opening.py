@@ -96,7 +96,10 @@ def test_work_that_begins_anew_builds_on_what_was_finished_since(
     assert open_item(repository, begins=True) == worktree, (
         "what has work on it stays where it is"
     )
-    assert git(worktree.path, "rev-parse", "HEAD").strip() == finished
+    assert git(worktree.path, "rev-parse", "HEAD").strip() == head
+    objects = git(worktree.path, "cat-file", "--batch-all-objects", "--batch-check")
+    assert head in objects
+    assert finished not in objects, "whoever writes the code could read earlier tests"
     assert git(repository, "rev-parse", worktree.branch).strip() == finished
 
 

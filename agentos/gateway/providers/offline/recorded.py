@@ -2,8 +2,9 @@
 
 `12/lld-draft-1.md` is the first draft of a design, `12/lld-review-1.json` its review;
 `issue-draft`, `issue-review`, `review` (of a test plan), `tests`, `code`, `contest` (of
-tests) and `diff` (the review of the code) are named in the same way. Once a person has answered the questions of an item, its answers come
-from `12/answered/`.
+tests) and `diff` (the review of the code) are named in the same way; a role that writes
+in turns has one file a turn, `code-1.03.md`. Once a person has answered the questions of
+an item, its answers come from `12/answered/`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from agentos.errors import BadInput, ProviderError
-from agentos.gateway.providers import Request
+from agentos.gateway.providers import Request, Speaker
 from agentos.kinds import Kind
 from agentos.state.files import is_inside, read_regular
 
@@ -22,6 +23,8 @@ _HINT = (
     "name a model with --drafter, or recorded answers with --drafter"
     " offline:answers=FOLDER"
 )
+_IN_TURNS = "workspace"
+"""The input of a role that writes in turns: one file a turn, `code-1.03.md`."""
 _QUESTIONS = "## Open Questions"
 _ANSWER = "**Answer:** "
 
@@ -41,8 +44,7 @@ def find_answer(folder: Path | None, request: Request) -> str | None:
         return None
     if _is_answered(request):
         place /= ANSWERED
-    name = _name(request, request.round)
-    path = place / name
+    path = place / _name(request, request.round)
     if not path.is_file() or not is_inside(path, folder):
         shown = path.relative_to(folder)
         raise _refuse(f"no answer is recorded in {shown}; {_HINT}")
@@ -60,10 +62,22 @@ def _refuse(why: str) -> ProviderError:
 def _name(request: Request, round: int) -> str:
     workflow, _, role = request.purpose.partition(".")
     suffix = "json" if role in _VERDICTS else "md"
-    name = f"{role}-{round}.{suffix}"
+    place = str(round)
+    if _IN_TURNS in request.inputs:
+        place += f".{_turn(request):02}"
+    name = f"{role}-{place}.{suffix}"
     if workflow == "implementation":
         return name
     return f"{workflow}-{name}"
+
+
+def _turn(request: Request) -> int:
+    """Return which turn of a conversation is asked for, from 1."""
+    number = 0
+    for message in request.messages:
+        if message.speaker is Speaker.USER:
+            number += 1
+    return number
 
 
 def _is_answered(request: Request) -> bool:
