@@ -25,6 +25,7 @@ from agentos.workflows.implementation.context import (
     question_to,
     report_attempt,
     run_tests_at,
+    say_blocked,
     say_refused,
     write_accepted,
 )
@@ -110,7 +111,8 @@ async def implement(state: ImplementationState, context: BuildContext) -> Update
     number = count_attempts(iterations) + 1
     snapshot = workspace.snapshot(f"iteration-{number}")
     problems = list(attempt.failures)
-    problems += accepting.inspect_written_code(accepted.files, workspace)
+    design = state["source"]
+    problems += accepting.inspect_written_code(accepted.files, workspace, design)
     contested = _contested(accepted)
     is_unchanged = not workspace.changed_files(start, snapshot)
     if is_unchanged and not problems and not contested:
@@ -139,7 +141,7 @@ async def implement(state: ImplementationState, context: BuildContext) -> Update
         **bill(state, *attempt.answers),
     }
     if accepted.blocked:
-        return {**update, **_blocked(accepted.blocked)}
+        return {**update, **say_blocked(state, "coder", accepted.blocked)}
     return {
         **update,
         **_end_if_refused(state, context, iteration, is_last=is_unchanged),
@@ -224,22 +226,16 @@ def _contested(accepted: accepting.AcceptedChanges) -> list[Contested]:
     ]
 
 
-def _blocked(reason: str) -> Update:
-    return {
-        "decision": str(Failure.BLOCKED),
-        "message": f"the coder cannot go on: {reason}",
-        "findings": [reason],
-    }
-
-
 async def prove_green(state: ImplementationState, context: BuildContext) -> Update:
     """Run the item's tests with the code."""
     *earlier, current = state["iterations"]
     scaffold = state["scaffolds"][-1]
     selection = accepting.selection(scaffold)
-    run = await run_tests_at(context, current["snapshot"], selection, ())
+    # The lines of the tests themselves tell whether their assertions ran.
+    run = await run_tests_at(context, current["snapshot"], selection, selection)
+    refusals = proving.refuse_idle(run, scaffold)
     run = proving.own_tests(run, scaffold)
-    refusals = proving.refuse_green(run, scaffold["names"])
+    refusals = proving.refuse_green(run, scaffold["names"]) or refusals
     judged = Iteration(
         **{
             **current,

@@ -17,7 +17,7 @@ from agentos.proving.causes import (
     name_of,
 )
 from agentos.proving.feedback import write_feedback
-from agentos.proving.inspection import plain_id, scenario_of
+from agentos.proving.inspection import idle_tests, plain_id, scenario_of
 from agentos.proving.judging import (
     Shortfall,
     UnreachableLines,
@@ -52,11 +52,13 @@ _LONGEST_NAME = 2_000
 _MOST_NAMED = 3
 _NO_PYTEST = "No module named 'pytest'"
 _PAGE = 4_000
+_IDLE = "passes, and none of its assertions ran; return what it asserts something about"
 REFUSED = "Nothing of the last answer was written, because of this:"
 
 
 def own_tests(run: TestRun, scaffold: Scaffold) -> TestRun:
     """Return a run of the item's test files with the item's own tests only."""
+    run = replace(run, coverage={})
     return without_existing(run, scaffold["names"], scaffold.get("earlier", ()))
 
 
@@ -218,6 +220,22 @@ def as_state(run: TestRun) -> dict[str, Any]:
 def refuse_green(run: TestRun, names: Sequence[str]) -> list[str]:
     """Return the reasons why the tests are not all green."""
     return list(map(str, judge_green(run, names, (), 0)))
+
+
+def refuse_idle(run: TestRun, scaffold: Scaffold) -> list[str]:
+    """Return the item's tests that passed although none of their assertions ran; the
+    run has the lines of the tests as its coverage.
+    """
+    refusals = []
+    for path, text in scaffold["tests"].items():
+        file = run.coverage.get(path)
+        if file is None or file.problem:
+            continue
+        for name in idle_tests(text, file.executed):
+            id = f"{path}::{name}"
+            if id in scaffold["names"]:
+                refusals.append(f"{id}: {_IDLE}")
+    return refusals
 
 
 def refuse_coverage(

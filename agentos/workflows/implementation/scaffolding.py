@@ -22,6 +22,7 @@ from agentos.workflows.implementation.context import (
     bill,
     question_to,
     report_attempt,
+    say_blocked,
     say_refused,
     write_accepted,
 )
@@ -89,7 +90,7 @@ async def scaffold(state: ImplementationState, context: BuildContext) -> Update:
         **bill(state, *attempt.answers),
     }
     if attempt.accepted.blocked:
-        return {**update, **_blocked(attempt.accepted.blocked)}
+        return {**update, **say_blocked(state, "test writer", attempt.accepted.blocked)}
     if scaffold["problems"]:
         return {**update, **_red_ending(state, context, update["scaffolds"])}
     return {**update, "snapshot": scaffold["snapshot"], "to_mend": ""}
@@ -239,14 +240,6 @@ async def _put_below_code(state: ImplementationState, context: BuildContext) -> 
         }
     )
     return {"iterations": [*earlier, rebased], "tests_changed": changed}
-
-
-def _blocked(reason: str) -> Update:
-    return {
-        "decision": str(Failure.BLOCKED),
-        "message": f"the test writer cannot go on: {reason}",
-        "findings": [reason],
-    }
 
 
 def _red_ending(
