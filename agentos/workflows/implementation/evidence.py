@@ -10,6 +10,7 @@ from agentos.proving.judging import name_lines
 from agentos.proving.runners.runs import TestOutcome, TestRun
 from agentos.state.wording import count
 from agentos.workflows.implementation import proving
+from agentos.workflows.implementation.accepting import changed_tests
 from agentos.workflows.implementation.rendering import Reader
 from agentos.workflows.implementation.state import ImplementationState, Iteration
 from agentos.workflows.implementation.unreachable import named_in
@@ -25,6 +26,10 @@ def describe_evidence(
     that the item changes.
     """
     lines = list(_own_tests(state, current))
+    scaffold = state["scaffolds"][-1]
+    for weaker in changed_tests(scaffold, reader):
+        line = f"A test that was there before asks for less: {weaker}"
+        lines.append(line)
     lines += _suite(state, current)
     data = current["suite"]
     suite = TestRun.from_data(data)
