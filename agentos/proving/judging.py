@@ -23,12 +23,14 @@ from agentos.proving.runners.runs import (
 
 DEFAULT_COVERAGE_TARGET = 95.0
 _FAILING = (TestOutcome.FAILED, TestOutcome.ERROR)
+_RUN = (TestOutcome.PASSED, *_FAILING, TestOutcome.UNFINISHED)
 _NOT_RUN = {
     TestOutcome.SKIPPED: "is skipped; a test that does not run proves nothing",
     TestOutcome.XFAILED: "is marked as expected to fail; remove the mark",
     TestOutcome.XPASSED: "is marked as expected to fail; remove the mark",
     TestOutcome.DESELECTED: "is deselected by an option or a hook of the repository",
 }
+_HIDDEN = "failed before, now it is not run; leave it in the suite as it is"
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +212,11 @@ def judge_regression(
                 ProofRefusal("vanished", name, "passed before, now it is not collected")
             )
     failed_before = _failing(before) | unreadable
+    gone = [*blocked, *may_vanish]
+    for name in sorted(failed_before):
+        if _is_below(name, gone) or _is_run(name, after):
+            continue
+        refusals.append(ProofRefusal("vanished", name, _HIDDEN))
     failing_now = _failing(after).union(blocked)
     known = sorted(failed_before & failing_now)
     mended = sorted(failed_before & after.passed)
@@ -446,6 +453,18 @@ def _judge_red_test(
                 )
             ]
     return [_not_run(test)]
+
+
+def _is_run(name: str, run: TestRun) -> bool:
+    """Tell whether a test ran, or a file was collected."""
+    if name in run.skipped_files:
+        return True
+    for test in run.tests:
+        if name == test.id and test.outcome in _RUN:
+            return True
+        if name == test.path and test.outcome is not TestOutcome.DESELECTED:
+            return True
+    return False
 
 
 def _failing(run: TestRun) -> set[str]:

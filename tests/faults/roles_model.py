@@ -72,7 +72,13 @@ def serve_roles(
     answers: Mapping[str, Sequence[str]], latency: float = 0.0
 ) -> Iterator[Roles]:
     """Serve a script on the loopback."""
-    roles = Roles(answers, latency)
+    with serve(Roles(answers, latency)) as roles:
+        yield roles
+
+
+@contextmanager
+def serve(roles: Roles) -> Iterator[Roles]:
+    """Serve models on the loopback."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

@@ -30,6 +30,10 @@ _WRITES = (
 )
 
 
+WITH_MARKER = "in a line `Reason: ...` below its marker"
+"""Where an answer with blocks explains a file that the design does not declare."""
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """A refused change; `text` says which, why, and what to do."""
@@ -55,7 +59,7 @@ def judge(
     *,
     declared: Mapping[str, str],
     protected: Collection[str] = (),
-    how_to_explain: str = "in a line `Reason: ...` below its marker",
+    how_to_explain: str = WITH_MARKER,
 ) -> Judgment:
     """Sort changes into allowed and refused ones.
 
@@ -73,7 +77,7 @@ def judge(
         why = rules.refuse(change) or _collide(change.path, seen)
         if why:
             text = f"`{_show(change.path)}` {why}."
-            if change.line:
+            if how_to_explain == WITH_MARKER:
                 text = f"Line {change.line}: {text}"
             refusals.append(Refusal(change.path, change.line, text))
             continue

@@ -27,6 +27,7 @@ from agentos.proving.inspection.forbidden_actions import (
     goes_elsewhere,
     is_check,
 )
+from agentos.proving.inspection.inlining import Helpers, inline_helpers
 from agentos.proving.inspection.marks import conditions
 from agentos.proving.inspection.parsing import (
     TOO_DEEP,
@@ -217,15 +218,20 @@ def _inspect(
         line = test.node.lineno
         has_parametrize = "parametrize" in _called_marks(test)
         names.append(FoundTest(test.name, line, has_parametrize))
-        problems.update(_judge(test, constants, checking, touching))
+        problems.update(_judge(test, constants, checking, touching, graph.functions))
     for node in graph.functions.values():
         if not node.name.startswith("test"):
-            problems.update(_worthless_checks(node, constants, node.name))
+            found = _worthless_checks(node, constants, node.name, graph.functions)
+            problems.update(found)
     return TestInventory(path, tuple(names), tuple(sorted(problems)))
 
 
 def _judge(
-    test: TestFunction, constants: Names, checking: Names, touching: Names | None
+    test: TestFunction,
+    constants: Names,
+    checking: Names,
+    touching: Names | None,
+    helpers: Helpers,
 ) -> Problems:
     line = test.node.lineno
     name = test.name
@@ -243,7 +249,7 @@ def _judge(
         yield SourceProblem(line, f"{name}: {reason}")
     elif touching is not None and test.key not in touching:
         yield SourceProblem(line, f"{name}: never uses the code under test; call it")
-    yield from _worthless_checks(test.node, constants, name)
+    yield from _worthless_checks(test.node, constants, name, helpers)
 
 
 def _yields(function: Function) -> bool:
@@ -297,7 +303,9 @@ def _is_empty(node: ast.stmt) -> bool:
     return is_bare_constant(node)
 
 
-def _worthless_checks(function: Function, outer: Names, name: str) -> Problems:
+def _worthless_checks(
+    function: Function, outer: Names, name: str, helpers: Helpers
+) -> Problems:
     bound: set[str] = set()
     for argument in function.args.args:
         bound.add(argument.arg)
@@ -305,11 +313,15 @@ def _worthless_checks(function: Function, outer: Names, name: str) -> Problems:
         bound.add(local)
     constants = outer - bound
     constants |= _constants(function)
-    for line, reason in _reasons(function, constants):
+    # A parameter of that name is a fixture, and not the function.
+    known = {key: node for key, node in helpers.items() if key not in bound}
+    for line, reason in _reasons(function, constants, known):
         yield SourceProblem(line, f"{name}: {reason}")
 
 
-def _reasons(function: Function, constants: Names) -> Iterator[tuple[int, str]]:
+def _reasons(
+    function: Function, constants: Names, helpers: Helpers
+) -> Iterator[tuple[int, str]]:
     for line, why in _copies(function):
         yield line, f"an assertion {why}; {_REMEDY}"
     own_calls = _mock_calls(function)
@@ -332,6 +344,8 @@ def _reasons(function: Function, constants: Names) -> Iterator[tuple[int, str]]:
         why = ""
         if asserted:
             why = tautology(asserted, constants)
+            inlined = inline_helpers(asserted, helpers)
+            why = why or tautology(inlined, frozenset())
         if not why and own_calls:
             why = _claim_about_own_call(node, own_calls)
         if why:

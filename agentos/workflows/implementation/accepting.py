@@ -30,6 +30,7 @@ from agentos.proving.inspection import (
     inspect_source,
     inspect_support,
     inspect_tests,
+    lost_names,
     missing_scenarios,
     plain_id,
     scenario_of,
@@ -220,8 +221,12 @@ def read_code(
     return _accept(answer, blueprint.sources, tests, blueprint, reader, made)
 
 
-def inspect_written_code(paths: Iterable[str], reader: Reader) -> list[str]:
-    """Return what is unfinished or forbidden in the code as it is now."""
+def inspect_written_code(
+    paths: Iterable[str], reader: Reader, design: str
+) -> list[str]:
+    """Return what is unfinished or forbidden in the code as it is now, and what is gone
+    from it though the design does not say so.
+    """
     accepted = AcceptedChanges()
     is_plugin = extends_pytest(reader.read_base)
     for path in paths:
@@ -231,6 +236,8 @@ def inspect_written_code(paths: Iterable[str], reader: Reader) -> list[str]:
         base = reader.read_base(path)
         report = inspect_source(text, path, base, extends_pytest=is_plugin)
         accepted.add_problems(path, report.problems)
+        if not report.problems:
+            accepted.add_problems(path, lost_names(text, path, base, design))
     return accepted.problems
 
 

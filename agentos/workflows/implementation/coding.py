@@ -29,6 +29,7 @@ from agentos.workflows.implementation.context import (
     question_to,
     report_attempt,
     run_tests_at,
+    say_blocked,
     say_refused,
     write_accepted,
 )
@@ -195,7 +196,8 @@ def _take(
     number = count_attempts(iterations) + 1
     snapshot = workspace.snapshot(f"iteration-{number}")
     problems = list(attempt.failures)
-    problems += accepting.inspect_written_code(accepted.files, workspace)
+    design = state["source"]
+    problems += accepting.inspect_written_code(accepted.files, workspace, design)
     contested = _contested(accepted)
     is_unchanged = not workspace.changed_files(start, snapshot)
     if is_unchanged and not problems and not contested:
@@ -220,7 +222,7 @@ def _take(
         "tests_changed": "",
     }
     if accepted.blocked:
-        return {**update, **_blocked(accepted.blocked)}
+        return {**update, **say_blocked(state, "coder", accepted.blocked)}
     return {
         **update,
         **_end_if_refused(state, context, iteration, is_last=is_unchanged),
@@ -333,14 +335,6 @@ def _contested(accepted: accepting.AcceptedChanges) -> list[Contested]:
     ]
 
 
-def _blocked(reason: str) -> Update:
-    return {
-        "decision": str(Failure.BLOCKED),
-        "message": f"the coder cannot go on: {reason}",
-        "findings": [reason],
-    }
-
-
 async def prove_green(state: ImplementationState, context: BuildContext) -> Update:
     """Run the item's tests with the code."""
     *earlier, current = state["iterations"]
@@ -352,11 +346,13 @@ async def prove_green(state: ImplementationState, context: BuildContext) -> Upda
         await context.workspace.restore(snapshot)
         context.workspace.write(scaffold["tests"])
         snapshot = context.workspace.snapshot("tests")
-    run = await run_tests_at(context, snapshot, selection, ())
+    # The lines of the tests themselves tell whether their assertions ran.
+    run = await run_tests_at(context, snapshot, selection, selection)
+    idle = proving.refuse_idle(run, scaffold, held)
     run = proving.own_tests(run, scaffold)
     seen, unseen = held_out.split(run, held)
     names = [name for name in scaffold["names"] if name not in held]
-    refusals = proving.refuse_green(seen, names)
+    refusals = proving.refuse_green(seen, names) or idle
     judged = Iteration(
         **{
             **current,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentos.gateway.providers import Completion, Message
+from agentos.item import Failure
 from agentos.proving.runners.runs import TestRun
 from agentos.repository.look import Looker, LookLimits
 from agentos.settings import RunConfig
@@ -125,6 +126,22 @@ def bill(state: ImplementationState, *answers: Completion) -> Update:
 def say_refused(context: BuildContext, what: str, reasons: list[str]) -> None:
     """Note on the console why something was refused."""
     context.observe("noted", f"{what}: {first_of(reasons)}")
+
+
+def say_blocked(state: ImplementationState, role: str, reason: str) -> Update:
+    """End the item because a role says that it cannot go on, with its reason and how a
+    person goes on.
+    """
+    item = state["item"]
+    message = (
+        f"the {role} cannot go on: {reason}; change the design, or if the reason does"
+        f" not hold, say so: implement-workflow --ids {item} --note '...'"
+    )
+    return {
+        "decision": str(Failure.BLOCKED),
+        "message": message,
+        "findings": [reason],
+    }
 
 
 def first_of(reasons: list[str]) -> str:

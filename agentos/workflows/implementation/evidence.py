@@ -13,6 +13,7 @@ from agentos.proving.runners.runs import TestOutcome, TestRun
 from agentos.proving.skipping import describe_skipped
 from agentos.state.wording import count
 from agentos.workflows.implementation import proving
+from agentos.workflows.implementation.accepting import changed_tests
 from agentos.workflows.implementation.rendering import Reader
 from agentos.workflows.implementation.state import ImplementationState, Iteration
 from agentos.workflows.implementation.unreachable import claims_of, say_claims
@@ -35,6 +36,10 @@ def describe_evidence(
     the item changes, and of what its code asks about where it runs.
     """
     lines = list(_own_tests(state, current))
+    scaffold = state["scaffolds"][-1]
+    for weaker in changed_tests(scaffold, reader):
+        line = f"A test that was there before asks for less: {weaker}"
+        lines.append(line)
     lines += _suite(state, current)
     data = current["suite"]
     suite = TestRun.from_data(data)

@@ -18,7 +18,7 @@ from agentos.proving.causes import (
     name_of,
 )
 from agentos.proving.feedback import write_feedback
-from agentos.proving.inspection import plain_id, scenario_of
+from agentos.proving.inspection import idle_tests, plain_id, scenario_of
 from agentos.proving.judging import (
     ProofRefusal,
     Shortfall,
@@ -55,10 +55,12 @@ _MOST_NAMED = 3
 _NO_PYTEST = "No module named 'pytest'"
 _PAGE = 4_000
 REFUSED = "The tests were not run, because of this:"
+_IDLE = "passes, and none of its assertions ran; return what it asserts something about"
 
 
 def own_tests(run: TestRun, scaffold: Scaffold) -> TestRun:
     """Return a run of the item's test files with the item's own tests only."""
+    run = replace(run, coverage={})
     return without_existing(run, scaffold["names"], scaffold.get("earlier", ()))
 
 
@@ -255,6 +257,24 @@ def as_state(run: TestRun) -> dict[str, Any]:
 def refuse_green(run: TestRun, names: Sequence[str]) -> list[str]:
     """Return the reasons why the tests are not all green."""
     return list(map(str, judge_green(run, names, (), 0)))
+
+
+def refuse_idle(
+    run: TestRun, scaffold: Scaffold, held: Collection[str] = ()
+) -> list[str]:
+    """Return the item's tests that passed although none of their assertions ran, without
+    those that are held out; the run has the lines of the tests as its coverage.
+    """
+    refusals = []
+    for path, text in scaffold["tests"].items():
+        file = run.coverage.get(path)
+        if file is None or file.problem:
+            continue
+        for name in idle_tests(text, file.executed):
+            id = f"{path}::{name}"
+            if id in scaffold["names"] and id not in held:
+                refusals.append(f"{id}: {_IDLE}")
+    return refusals
 
 
 def refuse_coverage(

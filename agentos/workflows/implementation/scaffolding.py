@@ -24,6 +24,7 @@ from agentos.workflows.implementation.context import (
     bill,
     question_to,
     report_attempt,
+    say_blocked,
     say_refused,
     write_accepted,
 )
@@ -167,7 +168,7 @@ def _take(
         "claims": unreachable.as_data(claims),
     }
     if attempt.accepted.blocked:
-        return {**update, **_blocked(attempt.accepted.blocked)}
+        return {**update, **say_blocked(state, "test writer", attempt.accepted.blocked)}
     if scaffold["problems"]:
         return {**update, **_red_ending(state, context, update["scaffolds"])}
     return {**update, "snapshot": scaffold["snapshot"], "to_mend": "", "missed": []}
@@ -337,14 +338,6 @@ async def _put_below_code(state: ImplementationState, context: BuildContext) -> 
         }
     )
     return {"iterations": [*earlier, rebased], "tests_changed": changed}
-
-
-def _blocked(reason: str) -> Update:
-    return {
-        "decision": str(Failure.BLOCKED),
-        "message": f"the test writer cannot go on: {reason}",
-        "findings": [reason],
-    }
 
 
 def _red_ending(

@@ -114,6 +114,7 @@ def test_a_model_that_obeys_every_sentence_is_understood(role: str) -> None:
             "blocked": bool(changes.blocked),
             "contest": bool(changes.contested),
             "kept": bool(changes.kept),
+            "unreachable": bool(changes.unreachable),
             "undeclared": bool(read_undeclared(clause.example)),
         }
         expected = bool(changes.changes) or not clause.example

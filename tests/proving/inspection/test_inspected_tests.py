@@ -292,6 +292,41 @@ HONEST = (
 )
 
 
+HELPERS = """\
+def wanted(x):
+    '''What is wanted.'''
+    return cart(x)
+
+
+def tripled(x):
+    return cart(x) * 3
+
+
+@pytest.fixture
+def given():
+    return cart(1)
+
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "is_refused"),
+    [
+        ("assert cart(1) == wanted(1)", True),
+        ("assert wanted(1) == cart(1)", True),
+        ("assert cart(1) == wanted(2)", False),
+        ("assert cart(1) == tripled(1)", False),
+        ("assert cart(1) == wanted(x=1)", False),
+        ("assert cart(1) == given()", False),
+    ],
+)
+def test_a_helper_that_does_what_is_tested_proves_nothing(
+    line: str, is_refused: bool
+) -> None:
+    assert ("with itself" in problems_of(HELPERS + function(line))) == is_refused
+
+
 @pytest.mark.parametrize("text", HONEST)
 def test_an_honest_test_is_left_alone(text: str) -> None:
     assert problems_of(text) == ""

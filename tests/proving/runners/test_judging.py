@@ -225,6 +225,33 @@ def test_missing_lines_are_named_as_ranges(
     assert name_lines(FileCoverage(executed, missing)) == words
 
 
+def test_what_failed_before_may_not_be_put_out_of_sight() -> None:
+    failed = TestOutcome.FAILED
+    unreadable = CollectionError("u.py", "SyntaxError", "wrong")
+    other = CollectionError("v.py", "ImportError", "no x", module="x")
+    before = run_of(
+        result("gone", failed),
+        result("deselected", failed),
+        result("still", failed),
+        result("mended", failed),
+        collection_errors=(unreadable, other),
+    )
+    after = run_of(
+        result("deselected", TestOutcome.DESELECTED),
+        result("still", failed),
+        result("mended"),
+        skipped_files=("v.py",),
+    )
+    hidden = "failed before, now it is not run; leave it in the suite as it is"
+    found = judge_regression(before, after)
+    assert [str(refusal) for refusal in found.refusals] == [
+        f"t.py::deselected: {hidden}",
+        f"t.py::gone: {hidden}",
+        f"u.py: {hidden}",
+    ]
+    assert judge_regression(before, after, ["t.py", "u.py"]).refusals == ()
+
+
 def test_a_regression_is_what_passed_before_and_does_not_now() -> None:
     failed = TestOutcome.FAILED
     before = run_of(
