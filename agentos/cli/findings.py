@@ -53,9 +53,15 @@ def run(arguments: Arguments) -> int:
         arguments.print_result(result, _render(item.label, document.ledger))
         return 0
     id = arguments.waive.upper()
-    with arguments.lock(item), usage_errors(arguments.repository):
-        save_waiver(document, arguments.repository, id, arguments.because)
+    repository = arguments.repository
+    key = arguments.repository_key
+    with arguments.lock(item), usage_errors(repository):
+        is_pending = save_waiver(
+            document, repository, arguments.home, key, id, arguments.because
+        )
     line = f"{item.label}: {id} is waived; it does not hold up the document any more"
+    if is_pending:
+        line += f"; go on with: {item.kind.record.command} --ids {item.id}"
     arguments.print_result({"label": item.label, "waived": id}, [line])
     return 0
 

@@ -59,6 +59,7 @@ class FindingState(StrEnum):
 
 _ADDED_TO_REVIEWS: dict[str, Any] = {
     "plan": "",
+    "wanted": [],
     "uncovered": [],
     "resolved_questions": [],
 }
@@ -147,6 +148,8 @@ class ReviewRecord:
     """The whole verdict as JSON if the review was of the test plan; empty for a review
     of the document.
     """
+    wanted: tuple[str, ...] = ()
+    """The ids of the findings that held up an approval after it."""
     uncovered: tuple[CoverageRow, ...] = ()
     """The requirements that it found without a test."""
     resolved_questions: tuple[ResolvedQuestion, ...] = ()
@@ -272,6 +275,7 @@ def _add_review(
         on=said.on,
         questions=verdict.questions,
         plan=plan,
+        wanted=tuple(sorted(open_binding_ids(ledger))),
         uncovered=verdict.uncovered,
         resolved_questions=verdict.resolved_questions,
     )
@@ -497,8 +501,8 @@ def _ask_who_is_right(
             continue
         reason = entry.changes[-1].reason
         question = (
-            f"{entry.id}: the reviewer says: {entry.text} The writer says: {reason} Who"
-            " is right?"
+            f"{_begin_dispute(entry.id)}{entry.text} The writer says: {reason} Who is"
+            " right?"
         )
         questions = dict.fromkeys((*ledger.questions, question))
         ledger = replace(ledger, questions=tuple(questions))
@@ -521,9 +525,29 @@ def decline(ledger: Ledger, id: str, said: Said, reason: str) -> Ledger:
     return _set_state(ledger, id, FindingState.OPEN, said, f"declined: {reason}")
 
 
+def _begin_dispute(id: str) -> str:
+    return f"{id}: the reviewer says: "
+
+
 def waive(ledger: Ledger, id: str, said: Said, reason: str) -> Ledger:
-    """Record that a person accepts the document with this finding."""
+    """Record that a person accepts the document with this finding; who is right about
+    it is no question any more.
+    """
+    dispute = _begin_dispute(id)
+    kept = [text for text in ledger.questions if not text.startswith(dispute)]
+    ledger = replace(ledger, questions=tuple(kept))
     return _set_state(ledger, id, FindingState.WAIVED, said, reason)
+
+
+def is_waived(ledger: Ledger, review: ReviewRecord) -> bool:
+    """Tell whether a review wanted nothing but what a person has waived since."""
+    if review.decision is not Decision.REVISE or review.uncovered:
+        return False
+    for id in review.wanted:
+        entry = ledger.find(id)
+        if entry is None or entry.state is not FindingState.WAIVED:
+            return False
+    return bool(review.wanted) and not open_binding_ids(ledger)
 
 
 def withdraw_open(ledger: Ledger, said: Said, reason: str) -> Ledger:

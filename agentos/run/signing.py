@@ -170,9 +170,11 @@ def sign(
     return document_path(item.kind, item.id)
 
 
-def save_waiver(document: Document, repository: Path, id: str, because: str) -> None:
-    """Record that a person accepts a document with a finding. The caller has locked the
-    item.
+def save_waiver(
+    document: Document, repository: Path, home: Home, key: str, id: str, because: str
+) -> bool:
+    """Record that a person accepts a document with a finding; return whether that makes
+    the item pending again. The caller has locked the item.
     """
     item = document.item
     entry = document.ledger.find(id)
@@ -194,6 +196,24 @@ def save_waiver(document: Document, repository: Path, id: str, because: str) -> 
     path = repository / folder / LEDGER_FILE
     text = replace(stored, ledger=ledger).to_json()
     write_atomically(path, text.encode(), mode=SHARED_FILE)
+    is_answered = bool(document.ledger.questions) and not ledger.questions
+    return _reopen(home, home.item(key, item), f"{id} was waived", is_answered)
+
+
+def _reopen(home: Home, paths: ItemPaths, why: str, is_answered: bool) -> bool:
+    """Let the next run take an item that did not come to an approval; one that waits
+    for a person, only if nothing is asked any more.
+    """
+    record = read_record(paths.record)
+    if record is None:
+        return False
+    is_waiting = record.state is State.NEEDS_DISCUSSION and is_answered
+    if record.state is not State.NEEDS_REVISION and not is_waiting:
+        return False
+    record = replace(record, state=State.INTERRUPTED, message=why)
+    with closing(Scratch(home.temporary)) as scratch:
+        write_record(paths.record, record, scratch.fresh())
+    return True
 
 
 def _publish(

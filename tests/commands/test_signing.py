@@ -89,6 +89,34 @@ def test_a_person_signs_what_a_reviewer_did_not_approve(world: World) -> None:
     assert "IMPL-1" in built.stdout
 
 
+def test_a_draft_of_which_all_is_waived_is_approved_and_nobody_is_asked(
+    world: World,
+) -> None:
+    run(world, [revise("ab")], drafts_of(world, 1), "--max-rounds", "1")
+    assert status_of(world)["1"] == ("needs-revision", None)
+    for id in ("F1", "F2"):
+        waived = world.run("agentos", "findings", "1", "--waive", id)
+        assert waived.code == 0, waived.text
+    assert ledger_of(world) == {"F1": "waived", "F2": "waived"}
+    assert status_of(world)["1"] == ("pending", None)
+    asked, text = run(world)
+    assert asked == {}, text
+    assert "approved with what a person has waived: F1, F2" in text
+    assert status_of(world)["1"] == ("approved", None)
+    assert not is_edited(design_of(world).read_text("utf-8"))
+    assert run(world)[0] == {}
+
+
+def test_what_is_not_waived_is_revised_in_the_next_run(world: World) -> None:
+    run(world, [revise("ab")], drafts_of(world, 1), "--max-rounds", "1")
+    waived = world.run("agentos", "findings", "1", "--waive", "F1")
+    assert "go on with: lld-workflow --ids 1" in waived.stdout
+    approval = verdict(Decision.APPROVED, resolved="F2")
+    asked, text = run(world, [approval], drafts_of(world, 2)[1:])
+    assert asked == {"lld.draft": 1, "lld.review": 1}, text
+    assert ledger_of(world) == {"F1": "waived", "F2": "resolved"}
+
+
 def test_findings_can_be_read_by_programs(world: World) -> None:
     run(world, [revise("a")], drafts_of(world, 1), "--max-rounds", "1")
     shown = world.run("agentos", "findings", "LLD-1", "--json")

@@ -10,18 +10,25 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agentos.documents.answers import without_answers
-from agentos.documents.judged_text import is_edited, source_hash, without_log
+from agentos.documents.judged_text import (
+    is_edited,
+    source_hash,
+    text_hash,
+    without_log,
+)
 from agentos.documents.ledger import (
     AGENTOS,
     Ledger,
     LedgerFile,
     Said,
     drop_questions,
+    is_waived,
     read_ledger_file,
     settle_questions,
     withdraw_open,
 )
 from agentos.documents.provenance import states_approval
+from agentos.documents.verdict import Decision
 from agentos.errors import BadInput
 from agentos.kinds import Kind
 from agentos.repository.paths import document_path, lineage_folders
@@ -30,6 +37,7 @@ from agentos.state.files import is_inside, read_regular
 
 LEDGER_FILE = "findings.json"
 EDITED = "it was edited since its approval; reviewing it as it is"
+SETTLED = "nothing is left to be revised; going on with the last draft as it is"
 AS_IT_STANDS = "the document as it stands"
 """Stands for the drafter of a text that somebody edited."""
 
@@ -58,6 +66,11 @@ def recall(repository: Path, kind: Kind, item: str, source: str, today: str) -> 
     if states_approval(document) and is_edited(document):
         # The edit may be the answer to an edit of the source.
         return Memory(ledger, without_log(document), EDITED)
+    review = ledger.review_of(text_hash(draft), source_hash(source))
+    if review is None:
+        return Memory(ledger, draft)
+    if review.decision is Decision.APPROVED or is_waived(ledger, review):
+        return Memory(ledger, draft, SETTLED)
     return Memory(ledger, draft)
 
 

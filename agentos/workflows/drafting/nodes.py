@@ -16,6 +16,7 @@ from agentos.documents.ledger import (
     Said,
     contest,
     decline,
+    is_waived,
     keep_source_errors,
     ledger_from_data,
     open_binding_ids,
@@ -32,7 +33,12 @@ from agentos.documents.provenance import (
     SIMULATED_STATUS,
     SKELETON_STATUS,
 )
-from agentos.documents.verdict import Verdict, parse_verdict, verdict_json
+from agentos.documents.verdict import (
+    Decision,
+    Verdict,
+    parse_verdict,
+    verdict_json,
+)
 from agentos.documents.verdict.model import SourceError
 from agentos.documents.writer_notes import WriterNotes, split_notes
 from agentos.errors import ModelFormat
@@ -139,9 +145,14 @@ async def draft(state: DraftingState, context: DraftingContext) -> Update:
     looker = _looker(state, context)
     previous = _basis_draft(state, rounds)
     told = ledger
+    checked = rounds
     if not previous:
         # What reviews said of another text is no reason for this one.
         told = replace(ledger, reviews=())
+    elif not rounds:
+        # The last draft of an earlier run may never have come to a review.
+        begun = new_round(previous, "")
+        checked = [_check(begun, "", state, context)]
     inputs = {
         "item": state["item"],
         context.kind.source: state["source"],
@@ -150,7 +161,7 @@ async def draft(state: DraftingState, context: DraftingContext) -> Update:
         "material": state.get("material", ""),
         "looking": describe_looking("writer", looker),
         "previous_draft": previous,
-        "findings": show_reasons(rounds, told),
+        "findings": show_reasons(checked, told),
     }
 
     def ask(said: Sequence[Message]) -> Awaitable[Completion]:
@@ -254,24 +265,30 @@ async def validate(state: DraftingState, context: DraftingContext) -> Update:
     find.
     """
     *earlier, current = state["rounds"]
-    findings: Sequence[Finding] = ()
+    checked = current
     # A skeleton is not sent back for its gaps: the rules' review lists them.
     if current["drafter"] != RULES:
         previous = _basis_draft(state, earlier)
-        findings = context.check(current["draft"], state["source"], previous)
-    problems = []
-    hints = []
-    for finding in findings:
-        if blocks_approval(finding):
-            problems.append(_as_data(finding))
-        else:
-            hints.append(_LINE.sub("", finding.text))
-    checked = RoundState(**{**current, "problems": problems, "hints": hints})
+        checked = _check(current, previous, state, context)
     rounds = [*earlier, checked]
     return {
         "rounds": rounds,
         **_ended(end_of_validation(rounds, context.config.max_rounds)),
     }
+
+
+def _check(
+    round: RoundState, previous: str, state: DraftingState, context: DraftingContext
+) -> RoundState:
+    """Return a round with what the mechanical check finds in its draft."""
+    problems = []
+    hints = []
+    for finding in context.check(round["draft"], state["source"], previous):
+        if blocks_approval(finding):
+            problems.append(_as_data(finding))
+        else:
+            hints.append(_LINE.sub("", finding.text))
+    return RoundState(**{**round, "problems": problems, "hints": hints})
 
 
 async def review(state: DraftingState, context: DraftingContext) -> Update:
@@ -288,6 +305,11 @@ async def review(state: DraftingState, context: DraftingContext) -> Update:
         context.observe(
             "noted", f"unchanged since review {known.number}: not asked again"
         )
+        if is_waived(ledger, known):
+            waived = ", ".join(known.wanted)
+            summary = f"approved with what a person has waived: {waived}"
+            context.observe("noted", summary)
+            known = replace(known, decision=Decision.APPROVED, summary=summary)
         judged = RoundState(
             **{
                 **current,

@@ -7,12 +7,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agentos.documents.ledger import LedgerFile, read_ledger_file
+from agentos.documents.ledger import LedgerFile, Said, read_ledger_file, waive
 from agentos.gateway.providers import Completion
 from agentos.item import Item, Outcome, State
 from agentos.kinds import Kind
@@ -185,6 +186,14 @@ class Desk:
         path = self._lineage / "findings.json"
         return read_ledger_file(path.read_text("utf-8"))
 
+    def waive(self, id: str) -> None:
+        """Waive a finding as a person does between two runs."""
+        stored = self.stored
+        said = Said("a person (somebody)", "2026-11-19")
+        ledger = waive(stored.ledger, id, said, "we live with it")
+        path = self._lineage / "findings.json"
+        path.write_text(replace(stored, ledger=ledger).to_json(), "utf-8")
+
     @property
     def states(self) -> dict[str, str]:
         """The state of each finding."""
@@ -310,6 +319,68 @@ def test_what_binds_cannot_be_declined(desk: Desk) -> None:
     )
     assert desk.run(models).state is State.APPROVED
     assert "F1 contested: it is closed" in models.last("review")
+
+
+def test_nothing_is_asked_if_all_that_held_up_an_approval_is_waived(
+    desk: Desk,
+) -> None:
+    found = verdict("REVISE", finding("It loses data.", "blocking"))
+    desk.run(Models([desk.drafts[0]], [found]), max_rounds=1)
+    desk.waive("F1")
+    models = Models([], [])
+    outcome = desk.run(models)
+    assert (outcome.state, outcome.calls) == (State.APPROVED, 0)
+    assert outcome.message == "approved with what a person has waived: F1"
+    assert "Revision 0." in desk.document.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "review",
+    [
+        verdict("REVISE", finding("It loses data."), coverage=[ROW]),
+        verdict("REVISE", finding("Use shorter names.", "suggestion")),
+    ],
+    ids=["not covered", "only the summary says why"],
+)
+def test_a_waiver_settles_nothing_else(desk: Desk, review: str) -> None:
+    desk.run(Models([desk.drafts[0]], [review]), max_rounds=1)
+    desk.waive("F1")
+    models = Models([desk.drafts[2]], [verdict("APPROVED")])
+    assert desk.run(models).state is State.APPROVED
+    assert models.calls == "dr"
+
+
+def test_whoever_waives_what_is_disputed_has_answered(desk: Desk) -> None:
+    contested = "F1: contested, it is closed"
+    models = Models(
+        [
+            desk.drafts[0],
+            notes(desk.drafts[0], contested),
+            notes(desk.drafts[1], contested),
+        ],
+        [
+            verdict("REVISE", finding("The file is never closed.")),
+            verdict("REVISE", earlier=[said_of("F1", "open", "where?")]),
+            verdict("APPROVED"),
+        ],
+    )
+    assert desk.run(models).state is State.NEEDS_DISCUSSION
+    desk.waive("F1")
+    models = Models([], [])
+    assert desk.run(models).state is State.APPROVED
+    assert models.calls == ""
+
+
+def test_a_draft_that_a_rule_refused_is_drafted_again_with_the_reason(
+    desk: Desk,
+) -> None:
+    before, _, after = desk.drafts[0].partition("## 11.")
+    refused = f"{before}## 12.{after.partition('## 12.')[2]}"
+    assert desk.run(Models([refused], []), max_rounds=1).state is State.NEEDS_REVISION
+    models = Models([desk.drafts[1]], [verdict("APPROVED")])
+    assert desk.run(models).state is State.APPROVED
+    told = reasons_in(models.last("draft"))
+    assert "Refused by a mechanical check:\n- missing-section-11" in told
 
 
 def test_a_quoted_line_that_is_nowhere_is_sent_back_once_and_then_binds_nobody(
