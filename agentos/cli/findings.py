@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from agentos.cli.command import Arguments, Parser, usage_errors
 from agentos.cli.signable import find_document
-from agentos.documents.ledger import Ledger, LedgerEntry
+from agentos.documents.ledger import Ledger, LedgerEntry, questions_for_person
 from agentos.errors import UsageError
 from agentos.plain_data import to_data
 from agentos.run.signing import save_waiver
@@ -72,7 +72,7 @@ def _render(label: str, ledger: Ledger) -> Iterator[str]:
         yield f"{label}: no findings in {reviews} reviews"
     for entry in ledger.entries:
         yield from _render_entry(entry)
-    for question in ledger.questions:
+    for question in questions_for_person(ledger):
         yield f"Question for a person: {_line(question)}"
 
 

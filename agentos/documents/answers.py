@@ -122,9 +122,7 @@ def without_answers(source: str) -> str:
 
 def _settled_question(answer: Answer) -> list[str]:
     """Write a settled question as one list item that holds all lines of the answer."""
-    asked = _hide_comments(answer.question)
-    asked = asked.replace("**Answer:", "Answer:")
-    question = _flatten(asked) or "Asked by the reviewer."
+    question = show_question(answer.question) or "Asked by the reviewer."
     text = answer.text.strip()
     below = escape_rows(split_lines(text))
     first = below[0].strip()
@@ -139,6 +137,13 @@ def _settled_question(answer: Answer) -> list[str]:
         indented = f"  {row}"
         rows.append(indented.rstrip())
     return rows
+
+
+def show_question(question: str) -> str:
+    """Return a question as it stands in a source that has its answer."""
+    asked = _hide_comments(question)
+    asked = asked.replace("**Answer:", "Answer:")
+    return _flatten(asked)
 
 
 def escape_rows(rows: Sequence[str]) -> list[str]:

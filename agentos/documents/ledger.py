@@ -11,8 +11,10 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
+from agentos.documents.answers import show_question
 from agentos.documents.findings import (
     Basis,
     Category,
@@ -164,9 +166,13 @@ class Ledger:
     questions: tuple[str, ...] = ()
     """Questions that still wait for a person."""
     source_errors: tuple[SourceError, ...] = ()
-    """What the source says wrongly about the code; the work goes on with a reading."""
+    """What the source says wrongly about the code; the work goes on with a reading, and
+    a person is asked whether it is right.
+    """
     last: int = 0
     """The highest number that an id had."""
+    answered_errors: tuple[SourceError, ...] = ()
+    """Those of which a person has said whether the reading is right."""
 
     @property
     def open(self) -> tuple[LedgerEntry, ...]:
@@ -432,13 +438,29 @@ def _ask(ledger: Ledger, verdict: Verdict) -> Ledger:
 
 
 def keep_source_errors(ledger: Ledger, errors: Iterable[SourceError]) -> Ledger:
-    """Keep what the source says wrongly about the code, each sentence once."""
-    known: dict[str, SourceError] = {}
-    for error in (*ledger.source_errors, *errors):
-        sentence = _flat(error.sentence)
-        known.setdefault(sentence, error)
-    kept = known.values()
+    """Keep what the source says wrongly about the code, each sentence once; what a
+    person has answered is not asked again.
+    """
+    kept = list(ledger.source_errors)
+    for error in errors:
+        known = (*kept, *ledger.answered_errors)
+        is_same = partial(_is_same_error, error)
+        if not any(map(is_same, known)):
+            kept.append(error)
     return replace(ledger, source_errors=tuple(kept))
+
+
+def _is_same_error(one: SourceError, other: SourceError) -> bool:
+    """Tell whether two errors are about the same sentence, or about parts of it because
+    of the same line.
+    """
+    sentence = _flat(one.sentence)
+    other_sentence = _flat(other.sentence)
+    if sentence == other_sentence:
+        return True
+    if _flat(one.quote.text) != _flat(other.quote.text):
+        return False
+    return sentence in other_sentence or other_sentence in sentence
 
 
 def _flat(text: str) -> str:
@@ -455,6 +477,17 @@ def say_source_error(error: SourceError) -> str:
         f'The source says "{error.sentence}", but {quote.path}:{quote.line} is'
         f" `{line}`. The document follows this reading: {reading}. Is that right?"
     )
+
+
+def questions_for_person(ledger: Ledger, otherwise: str = "") -> tuple[str, ...]:
+    """Return what a person is asked: the questions of the reviews, or else `otherwise`,
+    and whether the readings are right.
+    """
+    questions = ledger.questions
+    if otherwise and not questions:
+        questions = (otherwise,)
+    readings = map(say_source_error, ledger.source_errors)
+    return (*questions, *readings)
 
 
 def contest(ledger: Ledger, contests: Iterable[Contest], said: Said) -> Ledger:
@@ -562,15 +595,28 @@ def settle_questions(ledger: Ledger, answers: str) -> Ledger:
     flat = _flat(answers)
 
     def is_waiting(question: str) -> bool:
-        return _flat(question) not in flat
+        return _flat(show_question(question)) not in flat
 
-    kept = filter(is_waiting, ledger.questions)
-    return replace(ledger, questions=tuple(kept))
+    waiting = filter(is_waiting, ledger.questions)
+    asked = []
+    answered = list(ledger.answered_errors)
+    for error in ledger.source_errors:
+        question = say_source_error(error)
+        if is_waiting(question):
+            asked.append(error)
+        else:
+            answered.append(error)
+    return replace(
+        ledger,
+        questions=tuple(waiting),
+        source_errors=tuple(asked),
+        answered_errors=tuple(answered),
+    )
 
 
 def drop_questions(ledger: Ledger) -> Ledger:
     """Drop all questions, for a document that is begun anew."""
-    return replace(ledger, questions=(), source_errors=())
+    return replace(ledger, questions=(), source_errors=(), answered_errors=())
 
 
 def find_silence(ledger: Ledger, verdict: Verdict) -> str:
@@ -649,4 +695,4 @@ def _with_added_fields(data: dict[str, Any]) -> dict[str, Any]:
         if isinstance(review, dict):
             review = {**_ADDED_TO_REVIEWS, **review}
         whole.append(review)
-    return {**data, "reviews": whole}
+    return {"answered_errors": [], **data, "reviews": whole}

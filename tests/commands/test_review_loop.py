@@ -328,8 +328,29 @@ def test_a_design_that_follows_a_reading_asks_whether_it_is_right(world: World) 
     answered = world.run("agentos", "answer", "1", "--text", "No: make one list.")
     assert answered.code == 0, answered.text
     assert status_of(world)["1"] == ("pending", None)
-    calls, _ = run(world, [APPROVAL], drafts[1:])
-    assert calls == {"lld.draft": 1, "lld.review": 1}
+    approval = verdict(Decision.APPROVED, resolved="F1")
+    calls, text = run(world, [revise("a"), approval], drafts[1:])
+    assert calls == {"lld.draft": 1, "lld.review": 2}, text
+    assert "The source says" not in text
+    assert status_of(world)["1"] == ("approved", None)
+
+
+def test_who_says_that_a_reading_is_right_pays_for_one_review(world: World) -> None:
+    (world.repo / "shelf").mkdir()
+    (world.repo / "shelf/lists.py").write_text("LISTS = {}\n", "utf-8")
+    wrong = SourceError(
+        "There are lists.", Quote("shelf/lists.py", 1, "LISTS = {}"), "none <!-- yet."
+    )
+    reading = verdict_json(
+        Verdict(Decision.APPROVED, "As scripted.", source_errors=(wrong,))
+    )
+    run(world, [reading], drafts_of(world, 1))
+    assert world.run("agentos", "answer", "1", "--text", "Yes, right.").code == 0
+    calls, text = run(world, [reading])
+    assert calls == {"lld.review": 1}, text
+    assert "it was approved before; reviewing it as it is" in text
+    assert "The source says" not in text
+    assert status_of(world)["1"] == ("approved", None)
 
 
 @pytest.mark.parametrize(

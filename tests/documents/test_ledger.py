@@ -19,6 +19,7 @@ from agentos.documents.ledger import (
     contest,
     decline,
     find_silence,
+    questions_for_person,
     read_ledger_file,
     record_review,
     settle_questions,
@@ -279,6 +280,25 @@ def test_a_wrong_sentence_of_the_source_is_kept_once() -> None:
     verdict = Verdict(Decision.REVISE, "?", source_errors=(error, again))
     ledger, _ = record_review(Ledger(), verdict, REVIEWER, "t", "s")
     assert ledger.source_errors == (error,)
+
+
+def test_what_a_person_has_answered_about_the_source_is_not_asked_again() -> None:
+    quote = Quote("a.py", 1, "sorted(x)")
+    error = SourceError("Members are sorted by name.", quote, "by id")
+    verdict = Verdict(Decision.REVISE, "?", source_errors=(error,))
+    ledger, _ = record_review(Ledger(), verdict, REVIEWER, "t", "s")
+    (question,) = questions_for_person(ledger)
+    ledger = settle_questions(ledger, f"- [x] {question} **Answer:** Yes.")
+    assert questions_for_person(ledger) == ()
+    assert ledger.answered_errors == (error,)
+    part = replace(error, sentence="sorted by name")
+    other = replace(part, quote=Quote("a.py", 9, "members = set(x)"))
+    verdict = replace(verdict, source_errors=(error, part))
+    ledger, _ = record_review(ledger, verdict, REVIEWER, "t", "s")
+    assert questions_for_person(ledger) == ()
+    verdict = replace(verdict, source_errors=(other,))
+    ledger, _ = record_review(ledger, verdict, REVIEWER, "t", "s")
+    assert len(questions_for_person(ledger)) == 1
 
 
 def test_a_ledger_file_is_read_as_it_was_written_and_nothing_else_is() -> None:

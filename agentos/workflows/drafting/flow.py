@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from agentos.documents.findings import Finding
-from agentos.documents.ledger import say_source_error
+from agentos.documents.ledger import questions_for_person
 from agentos.documents.lld import Tree
 from agentos.entry_points import describe_failure
 from agentos.errors import ItemError
@@ -197,9 +197,9 @@ class Drafting:
             findings += [entry.finding for entry in ledger.open]
         questions: tuple[str, ...] = ()
         if decision == State.NEEDS_DISCUSSION:
-            questions = ledger.questions[:MOST_FINDINGS] or (state["message"],)
+            questions = questions_for_person(ledger, state["message"])
         elif decision == State.APPROVED:
-            questions = tuple(map(say_source_error, ledger.source_errors))
+            questions = questions_for_person(ledger)
         return Outcome(
             State.FAILED if is_stalled else State(decision),
             state["message"],
@@ -207,7 +207,7 @@ class Drafting:
             len(rounds),
             state["calls"],
             findings=tuple(map(say_finding, findings[:MOST_FINDINGS])),
-            questions=questions,
+            questions=questions[:MOST_FINDINGS],
         )
 
     def artifacts(

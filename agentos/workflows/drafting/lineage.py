@@ -6,7 +6,7 @@ import re
 
 from agentos.documents.answers import without_answers
 from agentos.documents.judged_text import source_hash
-from agentos.documents.ledger import Ledger, LedgerFile
+from agentos.documents.ledger import Ledger, LedgerFile, questions_for_person
 from agentos.documents.provenance import (
     RECORDED,
     RULES,
@@ -124,7 +124,7 @@ def _render_open(state: DraftingState, best: RoundState, ledger: Ledger) -> str:
     if not best["verdict"]:
         findings = [*findings_of(best), *findings]
     lines = [f"- {say_finding(finding)}" for finding in findings]
-    for question in ledger.questions:
+    for question in questions_for_person(ledger):
         flat = " ".join(question.split())
         lines.append(f"- Question: {flat}")
     return _OPEN.format(

@@ -37,6 +37,7 @@ from agentos.state.files import is_inside, read_regular
 
 LEDGER_FILE = "findings.json"
 EDITED = "it was edited since its approval; reviewing it as it is"
+APPROVED_BEFORE = "it was approved before; reviewing it as it is"
 SETTLED = "nothing is left to be revised; going on with the last draft as it is"
 AS_IT_STANDS = "the document as it stands"
 """Stands for the drafter of a text that somebody edited."""
@@ -59,13 +60,17 @@ def recall(repository: Path, kind: Kind, item: str, source: str, today: str) -> 
     """Return what earlier runs left of a document."""
     stored = read_ledger(repository, kind, item)
     document = _read(repository, document_path(kind, item))
+    is_approved = states_approval(document)
     ledger = Ledger()
     draft = ""
     if stored is not None:
         ledger, draft = _go_on(repository, kind, item, stored, source, today)
-    if states_approval(document) and is_edited(document):
+    if is_approved and is_edited(document):
         # The edit may be the answer to an edit of the source.
         return Memory(ledger, without_log(document), EDITED)
+    if is_approved and _is_of_source(stored, source) and not draft:
+        # Only an answer is new, and what it says may be what the document says.
+        return Memory(ledger, without_log(document), APPROVED_BEFORE)
     review = ledger.review_of(text_hash(draft), source_hash(source))
     if review is None:
         return Memory(ledger, draft)
@@ -74,16 +79,24 @@ def recall(repository: Path, kind: Kind, item: str, source: str, today: str) -> 
     return Memory(ledger, draft)
 
 
+def _is_of_source(stored: LedgerFile | None, source: str) -> bool:
+    """Tell whether a ledger is about a source, whatever was answered since."""
+    if stored is None:
+        return False
+    bare = without_answers(source)
+    return stored.source == source_hash(bare)
+
+
 def _go_on(
     repository: Path, kind: Kind, item: str, stored: LedgerFile, source: str, today: str
 ) -> tuple[Ledger, str]:
     """Return the ledger as it holds for a source, and the draft of the last run."""
     ledger = stored.ledger
-    bare = without_answers(source)
-    if stored.source != source_hash(bare):
+    if not _is_of_source(stored, source):
         said = Said(AGENTOS, today)
         ledger = withdraw_open(ledger, said, "the source was edited")
         return drop_questions(ledger), ""
+    bare = without_answers(source)
     ledger = settle_questions(ledger, source[len(bare) :])
     draft = ""
     if stored.draft and "/" not in stored.draft:

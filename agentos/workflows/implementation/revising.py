@@ -21,6 +21,7 @@ from agentos.documents.ledger import (
     Ledger,
     ledger_file_from_data,
     ledger_from_data,
+    questions_for_person,
 )
 from agentos.documents.lld import Tree
 from agentos.documents.provenance import RULES
@@ -250,7 +251,7 @@ def _judge(
     ledger = ledger_from_data(design["ledger"])
     findings = [f"{entry.id} ({entry.tier}): {entry.text}" for entry in ledger.open]
     if decision == State.NEEDS_DISCUSSION:
-        questions = list(ledger.questions) or [design["message"]]
+        questions = list(questions_for_person(ledger, design["message"]))
         ended = _end(design["message"], State.NEEDS_DISCUSSION)
         return {**ended, "questions": questions, "findings": findings}
     ended = _end(

@@ -59,6 +59,10 @@ ROW = {
     "scenarios": [],
     "covered": False,
 }
+WRONG = (
+    'issue: "gives a file" - shelf/members.py:2 `with open(path, "w") as file:` - an'
+    " existing file is replaced"
+)
 FORGED = {"path": "shelf/members.py", "line": 2, "text": "file = open(path)"}
 
 
@@ -639,8 +643,7 @@ def test_a_revision_and_a_question_go_on_and_end_with_the_question(desk: Desk) -
 def test_an_issue_that_is_wrong_about_the_code_is_a_question_and_the_work_goes_on(
     desk: Desk,
 ) -> None:
-    wrong = 'issue: "gives a file" - shelf/members.py:2 `with open(path, "w") as file:` - an existing file is replaced'
-    models = Models([notes(desk.drafts[0], wrong)], [verdict("APPROVED")])
+    models = Models([notes(desk.drafts[0], WRONG)], [verdict("APPROVED")])
     outcome = desk.run(models)
     assert outcome.state is State.APPROVED
     (question,) = outcome.questions
@@ -648,6 +651,38 @@ def test_an_issue_that_is_wrong_about_the_code_is_a_question_and_the_work_goes_o
     assert "an existing file is replaced" in question
     document = desk.document.read_text("utf-8")
     assert "Followed: an existing file is replaced" in document
+
+
+def test_a_discussion_also_asks_whether_the_reading_is_right(desk: Desk) -> None:
+    models = Models(
+        [notes(desk.drafts[0], WRONG)], [verdict("DISCUSS", questions=["Who pays?"])]
+    )
+    first, second = desk.run(models).questions
+    assert first == "Who pays?"
+    assert 'The source says "gives a file"' in second
+
+
+@pytest.mark.parametrize("answer", ["Yes, right.", "No: it is never replaced."])
+def test_an_answer_about_a_reading_settles_it(desk: Desk, answer: str) -> None:
+    first = desk.run(Models([notes(desk.drafts[0], WRONG)], [verdict("APPROVED")]))
+    (question,) = first.questions
+    desk.source = (
+        f"{ISSUE}\n## Open Questions\n\n- [x] {question} **Answer:** {answer}\n"
+    )
+    models = Models(
+        [notes(desk.drafts[1], WRONG)],
+        [
+            verdict("REVISE", finding("It does not say when.")),
+            verdict("APPROVED", earlier=[said_of("F1", "resolved")]),
+        ],
+    )
+    outcome = desk.run(models)
+    assert models.calls == "rdr"
+    assert (outcome.state, outcome.questions) == (State.APPROVED, ())
+    prompt = models.last("draft")
+    assert "Revision 0." in prompt
+    assert "Wrong in the source" not in prompt
+    assert "Followed:" not in desk.document.read_text("utf-8")
 
 
 def test_an_edited_design_is_reviewed_as_it_stands_and_nothing_else_is(
