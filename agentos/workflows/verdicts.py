@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from agentos.documents.findings import blocks_approval
-from agentos.documents.ledger import Ledger, find_silence
+from agentos.documents.findings import Basis, Finding, blocks_approval
+from agentos.documents.ledger import Ledger, find_silence, open_binding_ids
 from agentos.documents.verdict import (
     Decision,
+    EarlierState,
     Verdict,
     VerdictError,
     find_object,
@@ -43,6 +44,16 @@ NOT_FOUND = (
     " verdict again, whole, with the line as it stands; a finding without such a line"
     " is a suggestion. Answer with "
 ) + f"{_FIELDS}."
+REMEMBERED = (
+    "Your verdict asks for a revision, and all that could bind in it rests on memory: {}."
+    " A finding from memory is a suggestion. Look it up and give the verdict again, whole:"
+    " with the lines that show it, with what the text itself shows, or as APPROVED with"
+    " suggestions. Answer with "
+) + f"{_FIELDS}."
+NOT_SHOWN = (
+    "{} (The reviewer asked for a revision and showed nothing that binds; what it"
+    " remembers is kept as suggestions.)"
+)
 HOW_TO_ANSWER = (
     'Answer with {"look": [...], "verdict": null} to look at more, or with your verdict'
     ' as {"look": null, "verdict": {...}}.'
@@ -72,13 +83,14 @@ async def ask_for_verdict(
 ) -> Judgment:
     """Return the verdict of a reviewer.
 
-    An answer that cannot be read, an approval that is silent about a blocking finding,
-    and quoted lines that do not exist are sent back once each; so is a verdict in which
+    An answer that cannot be read and an approval that is silent about a blocking
+    finding are sent back once. So is a verdict that rests on lines that do not exist, or
+    on memory: what is then not shown either holds up no text. And so is one in which
     `find_gap` finds something missing, which counts as it is the second time.
     """
     talk = Conversation()
     attempt = 1
-    has_missed = False
+    is_told = False
     has_gap = False
     while True:
         number = attempt
@@ -99,16 +111,18 @@ async def ask_for_verdict(
             missing: list[str] = []
             if looker is not None:
                 verdict, missing = check_quotes(verdict, looker)
-            if missing and not has_missed and _needs_reason(verdict):
-                has_missed = True
-                reply = NOT_FOUND.format("; ".join(missing[:10]))
-                talk = _reply(talk, reply)
+            unshown = _find_unshown(verdict, missing, ledger)
+            if unshown and not is_told:
+                is_told = True
+                talk = _reply(talk, unshown)
                 continue
             gap = "" if find_gap is None or has_gap else find_gap(verdict)
             if gap:
                 has_gap = True
                 talk = _reply(talk, INCOMPLETE.format(gap))
                 continue
+            if ledger is not None and _rests_on_memory(verdict, ledger):
+                verdict = _approve(verdict)
             complaint = find_silence(ledger or Ledger(), verdict)
             if not complaint:
                 return Judgment(verdict, talk.answer, talk.answers, talk.looked)
@@ -130,6 +144,49 @@ def _find_looks(answer: str) -> Sequence[str] | None:
     except VerdictError:
         has_verdict = True
     return None if has_verdict else looks_in(answer)
+
+
+def _find_unshown(
+    verdict: Verdict, missing: Sequence[str], ledger: Ledger | None
+) -> str:
+    """Return what to reply to a verdict that shows nothing that binds; empty if it may
+    count. Without a ledger no text is judged, and memory may decide.
+    """
+    if missing and _needs_reason(verdict):
+        listed = "; ".join(missing[:10])
+        return NOT_FOUND.format(listed)
+    if ledger is not None and _rests_on_memory(verdict, ledger):
+        remembered = filter(_is_remembered, verdict.findings)
+        listed = ", ".join(finding.id for finding in remembered)
+        return REMEMBERED.format(listed)
+    return ""
+
+
+def _rests_on_memory(verdict: Verdict, ledger: Ledger) -> bool:
+    """Tell whether a verdict asks for a revision for no reason but what the reviewer
+    remembers.
+    """
+    if verdict.decision is not Decision.REVISE:
+        return False
+    if verdict.uncovered or verdict.questions or not _needs_reason(verdict):
+        return False
+    settled = {
+        earlier.id
+        for earlier in verdict.earlier
+        if earlier.state is not EarlierState.OPEN
+    }
+    if not settled.issuperset(open_binding_ids(ledger)):
+        return False
+    return any(map(_is_remembered, verdict.findings))
+
+
+def _is_remembered(finding: Finding) -> bool:
+    return finding.basis is Basis.MEMORY
+
+
+def _approve(verdict: Verdict) -> Verdict:
+    summary = NOT_SHOWN.format(verdict.summary)
+    return replace(verdict, decision=Decision.APPROVED, summary=summary)
 
 
 def _needs_reason(verdict: Verdict) -> bool:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from agentos.documents.findings import Basis, Category, Finding, Tier
+from agentos.documents.ledger import Ledger
 from agentos.documents.verdict import VERDICT_SCHEMA, Decision, Verdict, verdict_json
 from agentos.errors import ModelFormat
 from agentos.gateway.providers import Completion, Message, Speaker
@@ -89,3 +91,15 @@ def test_no_contrary_answer_given_twice_is_an_approval() -> None:
         except ModelFormat:
             continue
         assert judgment.verdict.decision is not Decision.APPROVED, name
+
+
+def test_what_a_reviewer_remembers_may_decide_where_no_text_is_judged() -> None:
+    leak = Finding(
+        "N1", Tier.HIGH, Category.QUALITY, "test_010", "It leaks.", Basis.MEMORY
+    )
+    answer = verdict_json(Verdict(Decision.REVISE, "It leaks.", (leak,)))
+    judgment = asyncio.run(ask_for_verdict(Reviewer(answer)))
+    assert judgment.verdict.decision is Decision.REVISE
+    judgment = asyncio.run(ask_for_verdict(Reviewer(answer, answer), ledger=Ledger()))
+    assert judgment.verdict.decision is Decision.APPROVED
+    assert judgment.verdict.findings[0].tier is Tier.SUGGESTION

@@ -426,6 +426,59 @@ def test_what_a_reviewer_only_remembers_does_not_hold_up_an_approval(
     assert outcome.findings == ("F1 (suggestion, 2.5): open() may leak.",)
 
 
+def test_a_revision_for_what_is_only_remembered_is_sent_back_once_and_then_approved(
+    desk: Desk,
+) -> None:
+    remembered = verdict("REVISE", finding("open() may leak.", "blocking", "memory"))
+    models = Models([desk.drafts[0]], [remembered, remembered])
+    outcome = desk.run(models)
+    assert outcome.state is State.APPROVED
+    assert models.calls == "drr"
+    assert "rests on memory: N1" in models.last("review")
+    assert "showed nothing that binds" in outcome.message
+    assert outcome.findings == ("F1 (suggestion, 2.5): open() may leak.",)
+
+
+def test_lost_lines_hold_up_nothing_the_second_time(desk: Desk) -> None:
+    forged = verdict("REVISE", finding("It is not closed.", "high", "code", FORGED))
+    models = Models([desk.drafts[0]], [forged, forged])
+    assert desk.run(models).state is State.APPROVED
+    assert models.calls == "drr"
+
+
+REMEMBERED = {**finding("open() may leak.", "high", "memory"), "id": "N9"}
+
+
+@pytest.mark.parametrize(
+    "review",
+    [
+        verdict("REVISE", REMEMBERED, finding("It loses data.")),
+        verdict("REVISE", REMEMBERED, coverage=[ROW]),
+        verdict("REVISE", REMEMBERED, questions=["Who pays?"]),
+        verdict("REVISE", finding("Use shorter names.", "suggestion")),
+        verdict("REVISE"),
+    ],
+    ids=["a finding", "not covered", "a question", "a suggestion", "a summary"],
+)
+def test_a_revision_for_anything_else_is_made(desk: Desk, review: str) -> None:
+    models = Models(desk.drafts[:2], [review, review])
+    desk.run(models, max_rounds=2)
+    assert models.calls == "drdr"
+
+
+def test_what_is_remembered_does_not_settle_what_is_open(desk: Desk) -> None:
+    models = Models(
+        desk.drafts[:3],
+        [
+            verdict("REVISE", finding("It loses data.")),
+            verdict("REVISE", REMEMBERED),
+            verdict("APPROVED", earlier=[said_of("F1", "resolved")]),
+        ],
+    )
+    assert desk.run(models).state is State.APPROVED
+    assert models.calls == "drdrdr"
+
+
 @pytest.mark.parametrize("kind", [Kind.ISSUE, Kind.LLD])
 def test_a_new_finding_in_the_words_of_a_resolved_one_reaches_the_drafter(
     tmp_path: Path, kind: Kind
