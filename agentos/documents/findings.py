@@ -119,6 +119,15 @@ def quality_finding(
     return Finding(id, tier, Category.QUALITY, section, f"Line {line}: {text}")
 
 
+def on_one_line(text: str) -> str:
+    """Join the lines of a text; blanks within a line stay, as they may be what a quoted
+    text is about.
+    """
+    lines = text.splitlines()
+    bare = map(str.strip, lines)
+    return " ".join(filter(None, bare))
+
+
 def shorten(text: str, limit: int = 160) -> str:
     """Return text on one line, cut to at most `limit` characters."""
     # Space is about to be removed, so look at more than the limit.

@@ -40,14 +40,6 @@ def enumerate_words(words: Sequence[str], most: int = 5) -> str:
     return f"{', '.join(named[:-1])} and {named[-1]}"
 
 
-def on_one_line(text: str) -> str:
-    """Join the lines of a text; blanks within a line stay, as they may be what a quoted
-    text is about.
-    """
-    lines = map(str.strip, text.splitlines())
-    return " ".join(filter(None, lines))
-
-
 def count(number: int, thing: str) -> str:
     """Format a number with its noun: `1 item`, `2 items`."""
     if number == 1:

@@ -59,8 +59,8 @@ class Turn:
 
 def read_turn(answer: str) -> Turn:
     """Split an answer at its command; the two parts are read as changes of files."""
-    text = answer[:MAX_BYTES].removeprefix("\ufeff")
-    rows = text.split("\n")
+    text = answer[:MAX_BYTES]
+    rows = text.removeprefix("\ufeff").split("\n")
     rows = rows[skip_thoughts(rows) :]
     layout, fences = _lay_out(rows)
     commands = [fence for fence in fences if _opens_command(fence, layout)]
@@ -158,23 +158,26 @@ def _find_end(rows: Rows, fences: Sequence[Fence], opening: Fence) -> int | None
     # The word that ends each here-document, and whether it may be indented.
     open_documents: list[tuple[str, bool]] = []
     for number in range(opening.row + 1, len(rows)):
-        row = rows[number].rstrip("\r")
+        row = rows[number]
+        row = row.rstrip("\r")
         if not open_documents:
             if number in closing:
                 return number
             open_documents += _here_documents(row)
             continue
         word, may_indent = open_documents[0]
+        bare = row
         if may_indent:
-            row = row.lstrip("\t")
-        if row == word:
+            bare = row.lstrip("\t")
+        if bare == word:
             del open_documents[0]
     return None
 
 
 def _here_documents(row: str) -> Iterator[tuple[str, bool]]:
     for dash, *words in _HERE.findall(row):
-        yield "".join(words), bool(dash)
+        word = "".join(words)
+        yield word, bool(dash)
 
 
 def _has_loose_fence(rows: Rows) -> bool:

@@ -135,14 +135,17 @@ def _choose_breakpoints(messages: Sequence[Message]) -> dict[int, list[int]]:
     because its next turn repeats all of it.
     """
     found = []
+    is_answered = False
     for number, message in enumerate(messages):
+        place = (number, len(message.text))
         found += [(number, position) for position in message.breakpoints]
-    end = (len(messages) - 1, len(messages[-1].text))
-    is_answered = any(message.speaker is Speaker.ASSISTANT for message in messages)
-    if is_answered and end not in found:
-        found.append(end)
+        if message.speaker is Speaker.ASSISTANT:
+            is_answered = True
+    if is_answered and place not in found:
+        found.append(place)
     if len(found) > MOST_BREAKPOINTS:
-        found = found[:1] + found[1 - MOST_BREAKPOINTS :]
+        last = found[1 - MOST_BREAKPOINTS :]
+        found = [found[0], *last]
     chosen: dict[int, list[int]] = {}
     for number, position in found:
         chosen.setdefault(number, []).append(position)

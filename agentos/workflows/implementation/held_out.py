@@ -105,8 +105,11 @@ def without_tests(path: str, text: str, names: Collection[str]) -> str:
     module = parse_python(text)
     if not isinstance(module, ast.Module):
         return text
-    tests = collect_tests(module)
-    nodes = [test.node for test in tests if f"{path}::{test.name}" in names]
+    nodes = []
+    for test in collect_tests(module):
+        id = f"{path}::{test.name}"
+        if id in names:
+            nodes.append(test.node)
     left = _cut(text, nodes, "")
     if isinstance(parse_python(left), ast.Module):
         return left
@@ -123,7 +126,8 @@ def _cut(text: str, nodes: Sequence[Definition], filler: str) -> str:
             first = min(first, mark.lineno)
         left = []
         if filler:
-            left.append(" " * node.col_offset + filler)
+            indent = " " * node.col_offset
+            left.append(f"{indent}{filler}")
         rows[first - 1 : node.end_lineno] = left
     return "".join(rows)
 
@@ -137,7 +141,9 @@ def split(run: TestRun, names: Collection[str]) -> tuple[TestRun, TestRun]:
             unseen.append(test)
         else:
             seen.append(test)
-    return replace(run, tests=tuple(seen)), replace(run, tests=tuple(unseen))
+    run_of_seen = replace(run, tests=tuple(seen))
+    run_of_unseen = replace(run, tests=tuple(unseen))
+    return run_of_seen, run_of_unseen
 
 
 def _scenario(name: str) -> str:
@@ -157,7 +163,9 @@ async def rule(state: ImplementationState, context: BuildContext) -> Update:
     verdict, update = await _ask(state, context, unseen)
     context.observe("noted", f"held-out tests: {verdict.summary}")
     if verdict.decision is Decision.DISCUSS:
-        questions = list(verdict.questions) or [verdict.summary]
+        questions = list(verdict.questions)
+        if not questions:
+            questions.append(verdict.summary)
         return {
             **update,
             "decision": str(State.NEEDS_DISCUSSION),
@@ -173,7 +181,8 @@ async def rule(state: ImplementationState, context: BuildContext) -> Update:
         return update
     iterations: list[Iteration] = update.get("iterations", state["iterations"])
     *earlier, current = iterations
-    tests = count(len(right), "test")
+    number = len(right)
+    tests = count(number, "test")
     told = current.copy()
     told["refusals"] = [f"fails {tests} that the coder does not see"]
     told["feedback"] = _TELL.format(scenarios=_show_scenarios(state, right))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from agentos.documents.answers import without_answers
-from agentos.documents.findings import Finding, blocks_approval
+from agentos.documents.findings import Finding, blocks_approval, on_one_line
 from agentos.documents.judged_text import source_hash, text_hash, without_log
 from agentos.documents.ledger import (
     Ledger,
@@ -37,7 +37,6 @@ from agentos.kinds import Kind
 from agentos.plain_data import to_data
 from agentos.repository.look import Looker
 from agentos.settings import RunConfig
-from agentos.state.wording import on_one_line
 from agentos.workflows.drafting.memory import ledger_hash, read_ledger
 from agentos.workflows.drafting.nodes import NO_MODEL
 from agentos.workflows.drafting.showing import show_changes, show_earlier

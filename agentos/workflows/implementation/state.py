@@ -13,7 +13,8 @@ from typing import Any, NotRequired, TypedDict, cast
 from agentos.workflows.drafting.state import DraftingState
 
 Data = dict[str, Any]
-Said = list[list[str]]
+Lines = list[str]
+Said = list[Lines]
 
 
 class Slip(TypedDict):
@@ -30,15 +31,15 @@ class Scaffold(TypedDict):
     author: str
     tests: dict[str, str]
     """The test files by path; empty if the answer could not be used."""
-    names: list[str]
+    names: Lines
     """The tests that the item adds or changes, as the runner names them."""
-    earlier: NotRequired[list[str]]
+    earlier: NotRequired[Lines]
     """The existing tests of the files, changed or not."""
     kept: NotRequired[dict[str, str]]
     """Scenarios of which the test writer says that they must not change, with its
     reasons.
     """
-    problems: list[str]
+    problems: Lines
     """Why the tests were refused; empty if they were accepted."""
     slips: NotRequired[list[Slip]]
     snapshot: NotRequired[str]
@@ -63,7 +64,7 @@ class Iteration(TypedDict):
     """The commit with this attempt; empty if the answer was refused before anything was
     written.
     """
-    refusals: list[str]
+    refusals: Lines
     """Why the attempt was refused: problems of the answer, or failures of the tests."""
     extras: dict[str, str]
     """Files that the design does not declare, with the reasons given."""
@@ -129,7 +130,7 @@ class Remembered(TypedDict, total=False):
     """What reviews of the code have found."""
     claims: list[Data]
     """Lines of the code that no test can reach."""
-    says: list[str]
+    says: Lines
     """What the console says about it, line by line."""
 
 
@@ -151,11 +152,11 @@ class ImplementationState(TypedDict):
     """The review of the test plan as JSON."""
     plan_answer: str
     reviewer: str
-    kept: NotRequired[list[str]]
+    kept: NotRequired[Lines]
     """Scenarios of which the plan's reviewer says that they must not change."""
-    changed: NotRequired[list[str]]
+    changed: NotRequired[Lines]
     """Scenarios of which it says that they only sound like it."""
-    plan_findings: list[str]
+    plan_findings: Lines
     """Open findings that whoever writes the tests has to know, a line each."""
     ledger: NotRequired[Data]
     """The findings and reviews of the design."""
@@ -177,17 +178,17 @@ class ImplementationState(TypedDict):
     before: Data
     """The run of the whole suite on the base, as JSON data; empty if there was none."""
     iterations: list[Iteration]
-    unproven: list[str]
+    unproven: Lines
     """Declared files whose change no test notices, and tests that notice no change, one
     line each.
     """
-    touched: list[str]
+    touched: Lines
     """Files that the finished item changes."""
     decision: str
     """How the item ended: a state or a failure class; empty while it runs."""
     message: str
-    findings: list[str]
-    questions: list[str]
+    findings: Lines
+    questions: Lines
     commit: str
     """The commit of the finished branch."""
     branch: str
@@ -196,7 +197,7 @@ class ImplementationState(TypedDict):
     calls: int
     environment: NotRequired[str]
     """Where the test environment comes from."""
-    missing_extras: NotRequired[list[str]]
+    missing_extras: NotRequired[Lines]
     """Optional packages that the project declares and the test environment lacks."""
     cost: NotRequired[int]
     """The cost of the calls in micro-dollars."""
@@ -223,7 +224,7 @@ class ImplementationState(TypedDict):
     """How often the reviewer ruled on them."""
     held_told: NotRequired[bool]
     """Whether the coder was told the scenarios of those that are right."""
-    held_dropped: NotRequired[list[str]]
+    held_dropped: NotRequired[Lines]
     """Those that were wrong, with the reason, a line each."""
     rulings: NotRequired[int]
     """How often the reviewer ruled on contested tests."""
@@ -247,7 +248,7 @@ class ImplementationState(TypedDict):
     """Whether a review of the code has sent it back in this run."""
     code_ledger: NotRequired[Data]
     """What reviews of the code have found, as JSON data."""
-    code_reviews: NotRequired[list[str]]
+    code_reviews: NotRequired[Lines]
     """The reviews of the code, as JSON."""
     proven: NotRequired[int]
     """Which attempt at the code passed all proofs before its review, counted from 1; 0

@@ -48,7 +48,8 @@ def main(arguments: list[str]) -> int:
 
 def read_settings() -> dict[str, Any]:
     """Return what is known of the item."""
-    path = tools() / "settings.json"
+    folder = tools()
+    path = folder / "settings.json"
     text = path.read_text("utf-8")
     settings: dict[str, Any] = json.loads(text)
     return settings
@@ -56,7 +57,8 @@ def read_settings() -> dict[str, Any]:
 
 def tools() -> Path:
     """Return the folder with the settings and the accepted files."""
-    return Path(os.environ["AGENTOS_TOOLS"])
+    folder = os.environ["AGENTOS_TOOLS"]
+    return Path(folder)
 
 
 def choose(arguments: list[str], settings: dict[str, Any]) -> list[str] | None:
@@ -144,7 +146,8 @@ def changed_rows(diff: str) -> set[int]:
         first = int(start)
         # Lines that are only taken out touch what stands there now.
         number = int(length or 1) or 1
-        rows.update(range(first, first + number))
+        changed = range(first, first + number)
+        rows.update(changed)
     return rows
 
 
@@ -164,8 +167,9 @@ def names_at(path: str, rows: set[int] | None) -> set[str]:
             continue
         if node.name.startswith("__"):
             continue
-        last = node.end_lineno or node.lineno
-        lines = range(node.lineno, last + 1)
+        first = node.lineno
+        last = node.end_lineno or first
+        lines = range(first, last + 1)
         if rows is None or not rows.isdisjoint(lines):
             names.add(node.name)
     return names or {place.stem}
@@ -178,8 +182,9 @@ def find_touched(names: set[str]) -> list[str]:
     words = re.compile(rf"\b(?:{either})\b")
     listed = _git("ls-files", "--cached", "--others", "--exclude-standard")
     paths = listed.splitlines()
+    considered = paths[:_MOST_FILES]
     found = []
-    for path in paths[:_MOST_FILES]:
+    for path in considered:
         if not _TEST_FILE.search(path):
             continue
         try:
