@@ -25,6 +25,8 @@ from tests.stand_in import write_draft
 from tests.support import World
 
 MODELS = ("--drafter", "openai:scripted", "--price", "openai:*=3/15")
+SINGLE = ("--writer", "single")
+"""The scripted models write tests and code in single answers."""
 DESIGN = "docs/lld/active/LLD-001.md"
 LINEAGE = "docs/lineage/active/1-lld"
 GAPS = {
@@ -135,7 +137,8 @@ class Shop:
             entries = [{"provider": "openai", "key": "scripted-1"}]
             market.write_keys(self.world, roles.url, entries)
             which = () if "--ids" in more else ("--all",)
-            ended = self.world.run(command, *which, *MODELS, *more)
+            how = SINGLE if command == "implement-workflow" else ()
+            ended = self.world.run(command, *which, *MODELS, *how, *more)
         assert "Traceback" not in ended.text
         self.roles = roles
         return ended

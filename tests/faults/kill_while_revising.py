@@ -15,10 +15,18 @@ from tests.faults import market
 from tests.faults.figures import Figures, main
 from tests.faults.roles_model import Roles, serve_roles
 from tests.faults.scene import wait_deserted
-from tests.plans import APPROVED, ISSUE_CODE, MODELS, REVISE, Shop, verdict
+from tests.plans import (
+    APPROVED,
+    ISSUE_CODE,
+    MODELS,
+    REVISE,
+    SINGLE,
+    Shop,
+    verdict,
+)
 from tests.support import PATIENCE, SIGKILL, Running, build_world
 
-COMMAND = ("implement-workflow", "--all", *MODELS)
+COMMAND = ("implement-workflow", "--all", *MODELS, *SINGLE)
 CALLS = 9
 KILLS_A_WORLD = 6
 OTHERS = ("docs/reports/", "docs/lineage/active/1-implementation/")
