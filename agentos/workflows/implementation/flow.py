@@ -67,7 +67,7 @@ class Implementation:
         config = assignment.config
         code = config.turns + 6 * config.max_iterations
         attempts = 8 * SCAFFOLD_ATTEMPTS + config.attempts * code
-        return 36 + 2 * MOST_REVISIONS + attempts + config.turns
+        return 44 + 2 * MOST_REVISIONS + attempts + config.turns
 
     def context(
         self,
