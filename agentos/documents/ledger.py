@@ -341,8 +341,9 @@ def _index_repeatable(
 
 def _place_and_words(finding: Finding) -> tuple[str, str]:
     place = _flat(finding.section)
-    words = _flat(finding.text)
-    return place, words
+    # `Row` and `row` may be two things.
+    words = finding.text.split()
+    return place, " ".join(words)
 
 
 def _outweighs_waiver(finding: Finding, entry: LedgerEntry) -> bool:
