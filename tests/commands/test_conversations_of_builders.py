@@ -478,6 +478,21 @@ class TestReviewOfTheCode:
         assert "Take floats?" in ended.stdout
         assert lineage(world).count("code.md") == 2
 
+    def test_a_question_waits_also_if_the_repair_fails(
+        self, build: Callable[..., World]
+    ) -> None:
+        true = finding(Tier.HIGH, "apply(True) returns 2; refuse it.", "calc/op1.py")
+        asked = verdict(
+            Decision.DISCUSS, "It depends.", true, questions=("Take floats?",)
+        )
+        broken = BETTER.replace("not isinstance(number, int):\n>>>", "True:\n>>>")
+        world = build(
+            code=[GOOD_CODE, broken, GOOD_CODE], reviews={"diff-1.json": asked}
+        )
+        ended = world.run("implement-workflow", "--all")
+        assert "needs-discussion" in ended.stdout, ended.text
+        assert "Take floats?" in ended.stdout
+
     def test_a_repair_that_breaks_the_code_is_dropped(
         self, build: Callable[..., World]
     ) -> None:

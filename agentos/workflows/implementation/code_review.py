@@ -116,7 +116,10 @@ async def review_code(state: ImplementationState, context: BuildContext) -> Upda
         update["is_sent_back"] = True
         update["iterations"] = [*earlier, sent_back]
         return update
-    return {**update, **_end_if_asked(ledger, verdict)}
+    summary = ""
+    if verdict.decision is Decision.DISCUSS:
+        summary = verdict.summary
+    return {**update, **end_if_asked(ledger, summary)}
 
 
 def _with_reason(verdict: Verdict) -> Verdict:
@@ -131,11 +134,13 @@ def _with_reason(verdict: Verdict) -> Verdict:
     return replace(verdict, findings=(reason,))
 
 
-def _end_if_asked(ledger: Ledger, verdict: Verdict) -> Update:
-    """End the item if a person has to say whether the change is right."""
+def end_if_asked(ledger: Ledger, summary: str = "") -> Update:
+    """End the item if a person has to say whether the change is right; the summary of a
+    review stands for a question that it does not put.
+    """
     questions = list(ledger.questions)
-    if verdict.decision is Decision.DISCUSS and not questions:
-        questions.append(verdict.summary)
+    if summary and not questions:
+        questions.append(summary)
     if not questions:
         return {}
     return {

@@ -21,6 +21,7 @@ from agentos.workflows.implementation import (
 )
 from agentos.workflows.implementation.code_review import (
     code_ledger,
+    end_if_asked,
     find_harm,
     say_open_findings,
 )
@@ -112,7 +113,8 @@ def _end_if_harmful(state: ImplementationState) -> Update:
     """
     harm = find_harm(state)
     if not harm:
-        return {}
+        # A repair that failed had no review after it, which would have asked again.
+        return end_if_asked(code_ledger(state))
     item = state["item"]
     message = (
         f"the review of the code: {harm[0]}; go on with: implement-workflow --ids {item}"
