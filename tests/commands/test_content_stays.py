@@ -136,7 +136,9 @@ def build_with(folder: Path, key: str) -> dict[str, str]:
         },
         folder / "s",
     ) as server:
-        ended = run_with(world, server, key, "implement-workflow", "--all")
+        ended = run_with(
+            world, server, key, "implement-workflow", "--all", "--writer", "single"
+        )
     assert ended.code == 0, ended.text
     branch = git(
         world,
@@ -293,7 +295,9 @@ def test_a_prompt_with_a_key_in_code_that_is_to_be_changed_is_not_sent(
     with ScenarioProcess(
         {"answer": [{"purpose": "other", "texts": answers}]}, tmp_path / "server"
     ) as server:
-        ended = run_with(world, server, KEY, "implement-workflow", "--all")
+        ended = run_with(
+            world, server, KEY, "implement-workflow", "--all", "--writer", "single"
+        )
     assert ended.code == 1, ended.text
     assert outcome(world)["class"] == "bad-input"
     assert outcome(world)["message"].startswith(

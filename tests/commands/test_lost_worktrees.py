@@ -21,7 +21,8 @@ from tests.support import SIGINT, World, ended_by
 
 pytest.importorskip("openai")
 
-COMMAND = ("implement-workflow", *command("openai", "", "--retries", "0")[1:])
+ASKING = command("openai", "", "--retries", "0", "--writer", "single")
+COMMAND = ("implement-workflow", *ASKING[1:])
 WRONG = CODE.format(number=1).replace("number + 1", "number - 1")
 ANSWERS = [
     PLAN_APPROVAL,

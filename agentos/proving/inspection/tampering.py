@@ -27,6 +27,7 @@ REPORTERS = frozenset(
         "agentos_guard",
         "agentos_line_coverage",
         "agentos_pytest_report",
+        "agentos_run_tests",
         "agentos_start",
     ],
 )

@@ -85,7 +85,11 @@ async def take_turn(
         accepted = AcceptedChanges(blocked=outcome.blocked)
     elif _is_over(turn, outcome, writing, left):
         accepted = collect(workspace, phase, writing)
-        if accepted.slips and left > 0:
+        goes_on = left > 0 and writing["idle"] < MOST_IDLE
+        if accepted.slips and not goes_on:
+            # What nobody declared or explained is still there.
+            accepted.problems = accepted.slips
+        elif accepted.slips:
             reasons = list_reasons(accepted.slips)
             outcome.lines.append(_NOT_YET.format(reasons))
             outcome.did.append(f"not judged: {first_of(accepted.slips)}")

@@ -63,8 +63,13 @@ class Attempt:
 
     @property
     def failures(self) -> list[str]:
-        """Why nothing could be applied; empty if something was, which proofs judge."""
-        return [] if self.accepted.has_changes else self.accepted.slips
+        """Why it cannot be judged as it is, or why nothing could be applied; empty if
+        something was, which proofs judge.
+        """
+        accepted = self.accepted
+        if accepted.problems or accepted.has_changes:
+            return accepted.problems
+        return accepted.slips
 
 
 async def ask_for_changes(

@@ -21,7 +21,7 @@ from agentos.workflows.implementation.proving import (
     say_base,
     show_shortfall,
 )
-from agentos.workflows.implementation.state import Iteration, initial_state
+from agentos.workflows.implementation.state import Iteration, Scaffold, initial_state
 
 MISSING = "FileNotFoundError"
 NAMED = "No such file or directory: 'till'"
@@ -134,6 +134,9 @@ def test_the_reviewer_is_told_what_code_asks_about_where_it_runs() -> None:
         "README.md": "sys.argv[0]\n",
     }
     state = initial_state("1", "", 0, "")
+    state["scaffolds"] = [
+        Scaffold(answer="", author="", tests={}, names=[], problems=[])
+    ]
     current = Iteration(
         answer="",
         author="",
